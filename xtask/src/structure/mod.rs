@@ -49,7 +49,6 @@ const CIRCLES: &[(&str, usize)] = &[
 const MISPLACED: &[(&str, usize)] = &[
     ("maskwright-automata", 3),
     ("maskwright-decode", 1),
-    ("maskwright-engine", 4),
     ("maskwright-grammar", 6),
     ("maskwright-infill", 19),
     ("maskwright-lark", 1),

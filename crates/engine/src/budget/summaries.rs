@@ -67,6 +67,12 @@ pub(crate) struct Summaries {
     pub(crate) extent: Extent,
     /// How much work the present question may have led to at its end.
     last_work: u64,
+    done: Done,
+}
+
+/// The work of all questions so far.
+#[derive(Default)]
+struct Done {
     n_items: u64,
     n_offers: u64,
     n_moves: u64,
@@ -237,7 +243,7 @@ impl Summaries {
 
     /// What was done so far, in items.
     fn work(&self) -> u64 {
-        self.n_items + self.n_offers / OFFERS_PER_ITEM + self.n_moves / MOVES_PER_ITEM
+        self.done.n_items + self.done.n_offers / OFFERS_PER_ITEM + self.done.n_moves / MOVES_PER_ITEM
     }
 
     /// Whether a state begins with a list in any order of which not all orders are tried.
@@ -261,7 +267,7 @@ impl Summaries {
 
     /// Adds an item to the queue, unless it was offered at no more before.
     fn offer(&mut self, cost: u32, item: Item) {
-        self.n_offers += 1;
+        self.done.n_offers += 1;
         let known = self.costs.entry(item).or_insert(NEVER);
         if cost < *known {
             *known = cost;
@@ -342,7 +348,7 @@ impl Summaries {
             }
             *covered = spelling.futures.union(vec![*covered, future]);
         }
-        self.n_items += 1;
+        self.done.n_items += 1;
         if future == root {
             self.root_costs.insert((id, state), cost);
         } else if let Some(&root_cost) = self.root_costs.get(&(id, state)).filter(|&&known| known <= cost) {
@@ -370,7 +376,7 @@ impl Summaries {
             return Ok(());
         }
         let moves = parser.network.moves(state);
-        self.n_moves += moves.len() as u64;
+        self.done.n_moves += moves.len() as u64;
         for index in moves {
             let step = parser.network.move_at(index);
             let behind = self.follow_of(parser, step.next, follow)?;

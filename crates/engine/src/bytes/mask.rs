@@ -9,14 +9,14 @@
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use maskwright_automata::{Automaton, ByteSet, StateId};
 use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
-use super::{BytesReader, bytes_of};
+use super::{BytesReader, FoundBehind, bytes_of};
 use crate::EngineError;
 use crate::ground::{ExitRows, MaskBuilder, MaskForm, hooks};
 use crate::parser::{ConfigId, Parser, Thread, follow};
@@ -53,13 +53,6 @@ impl WantedRows {
         }
         Ok(())
     }
-}
-
-/// The tokens of a trie of exits that can be read at some place.
-pub(crate) struct FoundBehind {
-    tokens: Box<[TokenId]>,
-    /// Keeps the address, by which this is found, from being another trie's.
-    _exits: Weak<Trie>,
 }
 
 impl BytesReader {

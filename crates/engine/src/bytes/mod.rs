@@ -11,16 +11,15 @@
 
 mod mask;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
-use maskwright_vocabulary::symbol_text;
+use maskwright_vocabulary::{TokenId, Trie, symbol_text};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
 use crate::ground::{MaskForm, NamedTokens, Search, hooks};
 use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
-use mask::FoundBehind;
 pub(crate) use mask::WantedRows;
 
 /// What the bytes of texts have led to.
@@ -41,6 +40,13 @@ struct Memo {
     /// By the address of a trie of exits, and place.
     found_behind: FxHashMap<(usize, Seed), FoundBehind>,
     n_bytes: usize,
+}
+
+/// The tokens of a trie of exits that can be read at some place.
+pub(crate) struct FoundBehind {
+    tokens: Box<[TokenId]>,
+    /// Keeps the address, by which this is found, from being another trie's.
+    _exits: Weak<Trie>,
 }
 
 /// Buffers that are reused from step to step.

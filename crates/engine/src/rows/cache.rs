@@ -185,7 +185,7 @@ impl Rows {
         }
         let Row::Plain(near) = self.get(automaton, near_state)? else { return Ok(None) };
         let long = self.long_tokens.get_or_init(|| LongTokens::new(&self.vocabulary, short_bytes));
-        PlainRow::from_near(&self.vocabulary, automaton, residue, &near, long, self.options.max_exits)
+        long.row_from(&self.vocabulary, automaton, residue, &near, self.options.max_exits)
     }
 
     /// What a residue says about the exits of a row, made if it is not there.

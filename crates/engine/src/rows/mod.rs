@@ -37,7 +37,6 @@ mod near;
 mod once;
 mod plain;
 mod saved;
-mod spell;
 mod walk;
 
 use std::sync::Arc;

@@ -30,36 +30,34 @@ impl LongTokens {
         LongTokens { trie: Trie::new(long.into_iter()), ids }
     }
 
-    fn contains(&self, token: TokenId) -> bool {
-        self.ids.binary_search(&token.0).is_ok()
-    }
-}
-
-impl PlainRow {
-    /// The row of `residue` from `near`, the row of its key for the bytes that are not `long`; `None` if there are too many exits.
-    pub(crate) fn from_near(
+    /// The row of `residue` from `near`, the row of its key without the long tokens; `None` if there are too many exits.
+    pub(crate) fn row_from(
+        &self,
         vocabulary: &Vocabulary,
         automaton: &Automaton,
         residue: StateId,
         near: &PlainRow,
-        long: &LongTokens,
         max_exits: usize,
     ) -> Result<Option<PlainRow>, AutomatonError> {
         let mut inside = MaskBuilder::new(vocabulary.n_words());
-        inside.union_without(&near.inside, &long.ids);
+        inside.union_without(&near.inside, &self.ids);
         let Some(near_exits) = near.listed_exits() else { return Ok(None) };
-        let short = near_exits.iter().filter(|(token, _)| !long.contains(*token)).copied().collect();
+        let short = near_exits.iter().filter(|(token, _)| !self.contains(*token)).copied().collect();
         let mut exits = Exits::of(vocabulary, short, ByteSet::FULL, max_exits);
-        walk(&long.trie, automaton, residue, |found| match found {
-            Found::Subtree(node) => inside.insert_all(long.trie.subtree_tokens(node)),
+        walk(&self.trie, automaton, residue, |found| match found {
+            Found::Subtree(node) => inside.insert_all(self.trie.subtree_tokens(node)),
             Found::Node(node, depth, is_accepting) => {
-                inside.insert_all(long.trie.tokens(node));
+                inside.insert_all(self.trie.tokens(node));
                 if is_accepting {
-                    exits.add(&long.trie, node, depth);
+                    exits.add(&self.trie, node, depth);
                 }
             }
         })?;
         Ok((!exits.is_overfull()).then(|| PlainRow::with(inside.finish(), exits)))
+    }
+
+    fn contains(&self, token: TokenId) -> bool {
+        self.ids.binary_search(&token.0).is_ok()
     }
 }
 
@@ -123,9 +121,7 @@ mod tests {
                 let near = automaton.row_key(residue, SHORT).unwrap();
                 n_near += usize::from(near != residue);
                 let near = PlainRow::new(&vocabulary, &automaton, near, 1_000).unwrap();
-                let row = PlainRow::from_near(&vocabulary, &automaton, residue, &near, &long, 1_000)
-                    .unwrap()
-                    .unwrap();
+                let row = long.row_from(&vocabulary, &automaton, residue, &near, 1_000).unwrap().unwrap();
                 let whole = PlainRow::new(&vocabulary, &automaton, residue, 1_000).unwrap();
                 assert_eq!(row.inside.tokens(), whole.inside.tokens(), "{regex:?}");
                 let sorted = |row: &PlainRow| {

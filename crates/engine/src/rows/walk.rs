@@ -7,11 +7,13 @@
 //! all of them go on with any text. What is known about a residue is kept for the walk by a number of its own,
 //! so that most steps are one table read.
 
+mod spell;
+
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, Steps, Utf8Rest};
 use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
-use super::spell::Spell;
+use spell::Spell;
 
 /// What a walk comes to.
 pub(crate) enum Found {
@@ -88,7 +90,7 @@ pub(super) struct State<'a> {
     characters: Option<Box<Characters>>,
     /// Where most bytes lead to.
     usual: Option<u32>,
-    pub(super) spell: Option<Box<Spell>>,
+    spell: Option<Box<Spell>>,
 }
 
 /// By first byte less 0xC0: the state after any of its characters, if there is one such state and none on the

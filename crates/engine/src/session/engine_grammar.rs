@@ -1,5 +1,7 @@
 //! A compiled grammar: what its sessions share, and the machine that new ones start on.
 
+mod inspect;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +10,6 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
 use super::machine::Machine;
-use super::matcher::Matcher;
 use super::shared_machine::SharedMachine;
 use super::source::Source;
 use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled};
@@ -117,7 +118,7 @@ impl EngineGrammar {
     /// # Errors
     /// If it has none, or a limit is reached before that is decided.
     fn with_some_text(self: Arc<EngineGrammar>) -> Result<Arc<EngineGrammar>, EngineError> {
-        if self.must_spell && Matcher::new(&self).has_completion()? != Some(true) {
+        if self.must_spell && self.machine().has_completion()? != Some(true) {
             // With the contextual lexer, the search for completions may miss some.
             return Err(match self.terminals.may_miss_completions() {
                 true => EngineError::undecided(),

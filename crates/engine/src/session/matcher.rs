@@ -7,6 +7,7 @@
 
 mod explain;
 mod forced;
+mod inspect;
 mod masks;
 mod within;
 
@@ -23,9 +24,6 @@ use super::state::State;
 use crate::ground::{text_prefix, written};
 use crate::parser::ConfigId;
 use crate::{EngineError, Error, MaskStatus};
-
-/// The greatest limit on tokens: it stands for any number of tokens.
-const ANY_NUMBER: u32 = u32::MAX - 1;
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
@@ -130,18 +128,10 @@ impl Matcher {
     }
 
     fn on(grammar: &Arc<EngineGrammar>, machine: Arc<SharedMachine>) -> Matcher {
-        let state = State {
-            config: machine.token_start(),
-            within: machine.start(),
-            watching: machine.watching().cloned(),
-            n_steps: 0,
-            n_tokens: 0,
-            is_terminated: false,
-        };
         Matcher {
             grammar: grammar.clone(),
+            state: machine.start().clone(),
             machine,
-            state,
             mask_status: MaskStatus::Exact,
             is_broken: AtomicBool::new(false),
             max_tokens: None,
@@ -375,60 +365,6 @@ impl Matcher {
         taken
     }
 
-    /// The most tokens of the whole text, end-of-sequence token included, if there is a limit.
-    pub fn max_tokens(&self) -> Option<usize> {
-        self.max_tokens
-    }
-
-    pub(crate) fn set_max_tokens(&mut self, limit: usize) {
-        self.max_tokens = Some(limit);
-    }
-
-    /// Whether each token must be checked for a completion of the text.
-    pub(crate) fn counts_tokens(&self) -> bool {
-        self.max_tokens.is_some() || self.must_spell
-    }
-
-    /// How many tokens may still come after `state`, EOS included; [`ANY_NUMBER`] if there is no limit.
-    fn tokens_left(&self, state: &State) -> Option<u32> {
-        let Some(limit) = self.max_tokens else { return self.must_spell.then_some(ANY_NUMBER) };
-        Some(u32::try_from(limit.saturating_sub(state.n_tokens)).unwrap_or(ANY_NUMBER))
-    }
-
-    /// Whether the text can be completed within the limit from `state`; `None` if that is not known.
-    fn fits(&self, state: &State) -> Result<Option<bool>, EngineError> {
-        if self.max_tokens.is_some_and(|limit| limit < state.n_tokens) {
-            return Ok(Some(false));
-        }
-        match self.tokens_left(state) {
-            Some(left) => self.ask(|machine| machine.fits(state, left)),
-            None => Ok(Some(true)),
-        }
-    }
-
-    /// Whether tokens can complete the text, however many; `None` if too many are needed to be counted.
-    ///
-    /// # Errors
-    /// If a limit is reached before that is decided.
-    pub(crate) fn has_completion(&self) -> Result<Option<bool>, EngineError> {
-        if self.ask(|machine| machine.fits(&self.state, ANY_NUMBER))? == Some(true) {
-            return Ok(Some(true));
-        }
-        let (least, _) = self.ask(|machine| machine.least_at(&self.state))?;
-        Ok(match least {
-            u32::MAX => Some(false),
-            ANY_NUMBER => None,
-            _ => Some(true),
-        })
-    }
-
-    /// Accepts a token without checking that the text can be completed.
-    pub(crate) fn accept_unbudgeted(&mut self, token: TokenId) -> Result<bool, Error> {
-        self.max_tokens = None;
-        self.must_spell = false;
-        self.accept_token(token)
-    }
-
     fn push(&mut self, taken: Taken, state: State) {
         let state = State { n_steps: self.state.n_steps + 1, ..state };
         let before = std::mem::replace(&mut self.state, state);
@@ -473,24 +409,17 @@ impl Matcher {
         self.ask(|machine| machine.advance(state, bytes))
     }
 
-    /// Asks the machine, which other sessions have between two calls of `ask`. Where it says that a search for a word is
-    /// needed, makes that and asks again.
+    /// Asks the machine, as [`SharedMachine::ask`].
     ///
     /// # Errors
     /// What `ask` gives, or if the session is broken.
     pub(crate) fn ask<T>(
         &self,
-        mut ask: impl FnMut(&mut Machine) -> Result<T, EngineError>,
+        ask: impl FnMut(&mut Machine) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         self.check_unbroken()?;
         let _breaks = self.breaks_on_panic();
-        loop {
-            let answer = ask(&mut self.machine.lock());
-            match answer {
-                Ok(answer) => return Ok(answer),
-                Err(error) => error.into_search()?.make()?,
-            }
-        }
+        self.machine.ask(ask)
     }
 
     /// Asks the machine for what it knows; `None` if it does not, or if another thread has it.

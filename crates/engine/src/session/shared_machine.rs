@@ -5,49 +5,68 @@
 //! ([`Machine::wanted`]), and done by the session without the lock.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
-use maskwright_grammar::Watching;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::machine::Machine;
-use crate::parser::{ConfigId, Effort};
+use super::state::State;
+use crate::EngineError;
+use crate::ground::{MANY, NEVER};
+use crate::parser::Effort;
 
 /// A machine that many sessions use.
 pub(crate) struct SharedMachine {
-    start: ConfigId,
-    /// Where a first token begins.
-    token_start: ConfigId,
-    watching: Option<Arc<dyn Watching>>,
+    start: State,
     machine: Mutex<Machine>,
 }
 
 impl SharedMachine {
     pub(crate) fn new(mut machine: Machine) -> SharedMachine {
         machine.count();
-        let start = machine.start();
-        SharedMachine {
-            start,
-            // A limit on threads that this would reach is reached before.
-            token_start: machine.begin_token(start).unwrap_or(start),
-            watching: machine.watch_start(),
-            machine: Mutex::new(machine),
+        let within = machine.start();
+        // A limit on threads that this would reach is reached before.
+        let config = machine.begin_token(within).unwrap_or(within);
+        let start = State::start(config, within, machine.watch_start());
+        SharedMachine { start, machine: Mutex::new(machine) }
+    }
+
+    /// The state before any text.
+    pub(crate) fn start(&self) -> &State {
+        &self.start
+    }
+
+    /// Asks the machine, which other sessions have between two calls of `ask`. Where it says that a search for a word is
+    /// needed, makes that and asks again.
+    ///
+    /// # Errors
+    /// What `ask` gives.
+    pub(crate) fn ask<T>(
+        &self,
+        mut ask: impl FnMut(&mut Machine) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        loop {
+            let answer = ask(&mut self.lock());
+            match answer {
+                Ok(answer) => return Ok(answer),
+                Err(error) => error.into_search()?.make()?,
+            }
         }
     }
 
-    /// The configuration before any text.
-    pub(crate) fn start(&self) -> ConfigId {
-        self.start
-    }
-
-    /// The configuration that a first token begins at.
-    pub(crate) fn token_start(&self) -> ConfigId {
-        self.token_start
-    }
-
-    /// What the grammar's watch knows before any text, if it has one.
-    pub(crate) fn watching(&self) -> Option<&Arc<dyn Watching>> {
-        self.watching.as_ref()
+    /// Whether tokens can complete some text, however many; `None` if too many are needed to be counted.
+    ///
+    /// # Errors
+    /// If a limit is reached before that is decided.
+    pub(crate) fn has_completion(&self) -> Result<Option<bool>, EngineError> {
+        if self.ask(|machine| machine.fits(&self.start, MANY))? == Some(true) {
+            return Ok(Some(true));
+        }
+        let (least, _) = self.ask(|machine| machine.least_at(&self.start))?;
+        Ok(match least {
+            NEVER => Some(false),
+            MANY => None,
+            _ => Some(true),
+        })
     }
 
     /// Waits for the machine.

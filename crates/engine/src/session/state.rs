@@ -24,6 +24,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The state before any text. The first token begins at `config`, the first byte at `within`.
+    pub(crate) fn start(config: ConfigId, within: ConfigId, watching: Option<Arc<dyn Watching>>) -> State {
+        State { config, within, watching, n_steps: 0, n_tokens: 0, is_terminated: false }
+    }
+
     /// The state after an end-of-sequence token.
     pub(crate) fn ended(&self) -> State {
         State { is_terminated: true, n_tokens: self.n_tokens + 1, ..self.clone() }

@@ -7,6 +7,7 @@ use maskwright_vocabulary::TokenId;
 use super::Matcher;
 use crate::ground::{MANY, TokenCountStatus, TokensToFinish};
 use crate::session::engine_grammar::EngineGrammar;
+use crate::session::state::State;
 use crate::{EngineError, Error};
 
 impl Matcher {
@@ -38,7 +39,7 @@ impl Matcher {
     ) -> Result<Matcher, Error> {
         let mut matcher = Matcher::new(grammar);
         if let Some(limit) = max_tokens {
-            let n_left = u32::try_from(limit).unwrap_or(u32::MAX - 1);
+            let n_left = u32::try_from(limit).unwrap_or(MANY);
             if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
                 let (least, _) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
                 if least >= MANY || least as usize > limit {
@@ -100,5 +101,43 @@ impl Matcher {
         }
         tokens.extend(matcher.end_tokens(matcher.state.config)?.first());
         Ok(tokens)
+    }
+
+    /// The most tokens of the whole text, end-of-sequence token included, if there is a limit.
+    pub fn max_tokens(&self) -> Option<usize> {
+        self.max_tokens
+    }
+
+    pub(crate) fn set_max_tokens(&mut self, limit: usize) {
+        self.max_tokens = Some(limit);
+    }
+
+    /// Whether each token must be checked for a completion of the text.
+    pub(crate) fn counts_tokens(&self) -> bool {
+        self.max_tokens.is_some() || self.must_spell
+    }
+
+    /// How many tokens may still come after `state`, EOS included; [`MANY`] if there is no limit.
+    pub(super) fn tokens_left(&self, state: &State) -> Option<u32> {
+        let Some(limit) = self.max_tokens else { return self.must_spell.then_some(MANY) };
+        Some(u32::try_from(limit.saturating_sub(state.n_tokens)).unwrap_or(MANY))
+    }
+
+    /// Whether the text can be completed within the limit from `state`; `None` if that is not known.
+    pub(super) fn fits(&self, state: &State) -> Result<Option<bool>, EngineError> {
+        if self.max_tokens.is_some_and(|limit| limit < state.n_tokens) {
+            return Ok(Some(false));
+        }
+        match self.tokens_left(state) {
+            Some(left) => self.ask(|machine| machine.fits(state, left)),
+            None => Ok(Some(true)),
+        }
+    }
+
+    /// Accepts a token without checking that the text can be completed.
+    pub(crate) fn accept_unbudgeted(&mut self, token: TokenId) -> Result<bool, Error> {
+        self.max_tokens = None;
+        self.must_spell = false;
+        self.accept_token(token)
     }
 }

@@ -11,7 +11,7 @@
 use maskwright_automata::{AutomatonError, ByteSet};
 use maskwright_vocabulary::{Trie, TrieNodeId};
 
-use super::walk::States;
+use super::States;
 
 /// See the module's description.
 pub(super) struct Spell {
@@ -139,7 +139,7 @@ mod tests {
     use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex, StateId};
     use maskwright_vocabulary::TokenId;
 
-    use super::super::walk::tests::agrees_with_steps;
+    use super::super::tests::agrees_with_steps;
     use super::*;
 
     /// All strings of a and b up to eight bytes, and the shorter ones with something else after them.
