@@ -45,7 +45,11 @@ pub(crate) struct Quotes {
 impl Quotes {
     fn new(left: &'static str, right: &'static str, spelling: &'static Spelling) -> Quotes {
         let safe = spelling.escaped.is_empty().then(|| without(right));
-        Quotes { left, right, spelling, any_char: spelling.regex(&Regex::any_char()), safe }
+        let any_char = match std::ptr::eq(spelling, &*escape::JSON) {
+            true => escape::SPELLED_CHAR.clone(),
+            false => spelling.regex(&Regex::any_char()),
+        };
+        Quotes { left, right, spelling, any_char, safe }
     }
 
     /// Quotes around a body that is spelled already.
