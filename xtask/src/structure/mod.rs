@@ -1,10 +1,11 @@
-//! The structure of a crate: circles of files that import each other, and where the methods of a type are.
+//! The structure of a crate: circles of files that import each other, where the methods of a type are, and floors.
 //!
-//! Two checks of `cargo xtask tidy`, each against a record of today's numbers. A larger number fails, because the structure
-//! got worse; a smaller one fails until the record is lowered, so that it cannot grow again.
+//! Three checks of `cargo xtask tidy`, the first two against a record of today's numbers. A larger number fails, because the
+//! structure got worse; a smaller one fails until the record is lowered, so that it cannot grow again.
 //!
 //! * [`circles`]: the largest circle of a crate has as many files as [`CIRCLES`] says.
 //! * [`methods`]: a crate has as many `impl T` outside of the file or folder of `T` as [`MISPLACED`] says.
+//! * [`floors`]: the files of a crate in [`FLOORS`] import only from their own room and from lower floors.
 //!
 //! The circles and misplaced methods of each crate are printed, whether or not the checks pass, and for a circle the one
 //! import that is best dropped. An example:
@@ -15,9 +16,10 @@
 //! maskwright-syntax: `impl Parser` (parser.rs) also in token.rs
 //! ```
 //!
-//! Both checks read the sources (`modules`, `resolve`), which takes no build.
+//! All checks read the sources (`modules`, `resolve`), which takes no build.
 
 mod circles;
+mod floors;
 mod methods;
 mod modules;
 mod resolve;
@@ -28,6 +30,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::commands::root;
+use floors::Floors;
 use modules::Modules;
 
 /// The number of files in the largest circle of each crate. A crate that is not here has no circle.
@@ -58,6 +61,22 @@ const MISPLACED: &[(&str, usize)] = &[
     ("maskwright-tags", 2),
 ];
 
+/// The crates that have floors: the rooms of each floor, from the ground up.
+const FLOORS: &[(&str, Floors<'_>)] = &[(
+    "maskwright-engine",
+    &[
+        &["ground"],
+        &["rows", "spelling"],
+        &["shared"],
+        &["parser"],
+        &["bytes", "lexed"],
+        &["reader"],
+        &["budget"],
+        &["watch"],
+        &["session"],
+    ],
+)];
+
 /// Checks the crates of `packages` (as `cargo metadata` tells them), those of research/ left out, and prints their structure.
 ///
 /// # Errors
@@ -73,7 +92,11 @@ pub(crate) fn check(
     for package in packages {
         let name = package["name"].as_str().unwrap_or_default();
         for root in roots(package) {
-            let structure = Structure::of(&root, &Modules::read(&root, &sources)?);
+            let modules = Modules::read(&root, &sources)?;
+            if let Some((_, floors)) = FLOORS.iter().find(|(package, _)| *package == name) {
+                floors::check(name, &modules, floors, findings);
+            }
+            let structure = Structure::of(&root, &modules);
             structure.lines.iter().for_each(|line| eprintln!("{name}: {line}"));
             let size = sizes.entry(name).or_insert(0);
             *size = structure.largest.max(*size);
