@@ -5,12 +5,12 @@
 //! d(c·t) ≤ N−1, EOS iff the text may end here. So a mask is never empty while d(c) ≤ N.
 //!
 //! **The problem as reachability.** Text and tokens together are a pushdown system with costs: its control state is the
-//! *future* of the token in progress (`futures`: the set of its remainders; the root: no token begun), its
+//! *future* of the token in progress (`Futures`: the set of its remainders; the root: no token begun), its
 //! stack the frames of the machine. Reading a byte moves the future on at no cost; where a token ends, one may
 //! go to the root at cost 1. d(c) − 1 is the least cost from the root over c's stack to the root over no stack. It decomposes
 //! (Reps, Schwoon and Jha 2003; Knuth 1977) into
 //!
-//! * `runs`: least costs (residue, future) → future through the rest of one terminal, shared by all grammars;
+//! * runs, in `spelling`: least costs (residue, future) → future through the rest of one terminal, shared by all grammars;
 //! * `summaries`: least costs (state, future) → future through the rest of one rule, shared by all texts;
 //! * `completions`: the least cost from (state, stack node, future) to the end, a number kept by stack node;
 //! * `far`: a bound on what is left after any token; where it is within the limit, the mask is the one without;
@@ -22,7 +22,7 @@
 //! r: j + 1 + r in all. The other reading spells the same w with D(w) tokens and goes on alike: k + D(w) + r. ∎
 //! So single strings w are dropped from futures (`Futures::costly`), and where no rest of a token that begins with a byte that may
 //! follow, behind a byte that the terminal may end with, has D(w) > h (`Futures::worst`), costs j with k + h ≤ j + 1 need not be
-//! looked at (`runs::is_beyond`). By what may follow alone, the first answer for an e-mail address took seven times as long.
+//! looked at (`spelling::is_beyond`). By what may follow alone, the first answer for an e-mail address took seven times as long.
 //!
 //! **Lemma 2 (merging).** At one place and cost, futures F and G are as good as F ∪ G: a completion reads one w, from
 //! either. And only the w that begin with a byte that may follow matter. So the exits of a run are one future for each cost.
@@ -38,7 +38,7 @@
 //! is that of the vocabulary, not of the grammar, so a grammar with many large optional parts is searched further than its shortest
 //! text needs: up to h − 1 tokens beyond it.
 //!
-//! **Where work is limited** (`Limits::budget_items`; `runs::MAX_STEPS` for one run), the grammar is searched with tokens that
+//! **Where work is limited** (`Limits::budget_items`; `spelling::MAX_STEPS` for one run), the grammar is searched with tokens that
 //! end where terminals do instead, and with the shortest word of a terminal whose run is not known. That is a shortest path too, over fewer tokenizations, so every answer is then the length of
 //! a completion (`TokenCountStatus::Upper`). A text that could be completed in time is never left without a token: where
 //! upper bounds allow none, the exact search is made with more patience, since it has found before that there is one.
@@ -51,8 +51,9 @@
 //! search is not begun: members are read in the order of their listing, by a summary each, which is one completion of
 //! many and so an upper bound (`summaries::Extent::InOrder`).
 //!
-//! Grammars over the tokens of a lexer have another control state: `lexed`. Where sessions remember what was there, two
-//! bounds and a search: `watched`.
+//! `over_bytes` asks these searches. Grammars over the tokens of a lexer have another control state: `lexed`. `limits` is
+//! the one door to both. Where sessions remember what was there, two
+//! bounds and a search: `watch`.
 //!
 //! Rejected: breadth-first search over configurations (the configurations within d tokens grow exponentially
 //! in d); sums of least costs of rules (not least: a token like `"},` spans terminals).

@@ -2,21 +2,21 @@
 
 use maskwright_vocabulary::{TokenId, symbol_text};
 
-use super::machine::Machine;
 use crate::EngineError;
 use crate::ground::Ends;
 use crate::parser::ConfigId;
+use crate::reader::Reader;
 
 /// The tokens that may end a text at `config`, where it may end, ascending.
 pub(crate) fn ends_at(
-    machine: &mut Machine,
+    reader: &mut Reader,
     ends: &Ends,
     config: ConfigId,
 ) -> Result<Vec<TokenId>, EngineError> {
     let mut can_come =
-        |symbol: u8| machine.step_all(config, &symbol_text(symbol)).map(|after| after.is_some());
+        |symbol: u8| reader.step_all(config, &symbol_text(symbol)).map(|after| after.is_some());
     if can_come(ends.any)? {
-        return Ok(machine.parser().shared.vocabulary.eos_token_ids().to_vec());
+        return Ok(reader.parser().shared.vocabulary.eos_token_ids().to_vec());
     }
     let mut found = Vec::new();
     for (tokens, symbol) in &ends.spelled {
@@ -30,17 +30,13 @@ pub(crate) fn ends_at(
 }
 
 /// Whether only an end can come at `config`.
-pub(crate) fn only_ends_at(
-    machine: &mut Machine,
-    ends: &Ends,
-    config: ConfigId,
-) -> Result<bool, EngineError> {
+pub(crate) fn only_ends_at(reader: &mut Reader, ends: &Ends, config: ConfigId) -> Result<bool, EngineError> {
     let [mark, _] = symbol_text(0);
-    if machine.next_bytes(config)?.iter().any(|byte| byte != mark) {
+    if reader.next_bytes(config)?.iter().any(|byte| byte != mark) {
         return Ok(false);
     }
-    match machine.step_all(config, &[mark])? {
+    match reader.step_all(config, &[mark])? {
         None => Ok(true),
-        Some(after) => Ok(machine.next_bytes(after)?.iter().all(|symbol| symbol >= ends.any)),
+        Some(after) => Ok(reader.next_bytes(after)?.iter().all(|symbol| symbol >= ends.any)),
     }
 }

@@ -104,7 +104,7 @@ impl EngineGrammar {
         if let Some(source) = &self.source {
             return EngineGrammar::compile(&shared, source.clone(), &fuel);
         }
-        let mut network = self.machine().lock().parser().network.clone();
+        let mut network = self.machine().lock().reader.parser().network.clone();
         let mut terminals = self.terminals.clone();
         if let Some(Spelled { bytes, .. }) = &shared.spelled {
             (terminals, network) = terminals.within(network, bytes, &shared, &fuel)?;
@@ -160,7 +160,7 @@ impl EngineGrammar {
     ) -> Arc<EngineGrammar> {
         let terminals = machine.reader.terminals();
         let rare = shared.spelled.as_ref().map(|spelled| &spelled.rare).filter(|rare| !rare.is_empty());
-        let must_spell = rare.is_some_and(|rare| terminals.may_read(&machine.parser().network, rare));
+        let must_spell = rare.is_some_and(|rare| terminals.may_read(&machine.reader.parser().network, rare));
         let machine = Mutex::new(Arc::new(SharedMachine::new(machine)));
         let beside = Mutex::new(Counted::new(shared.memory.clone()));
         let last_use = AtomicU64::new(shared.memory.now());

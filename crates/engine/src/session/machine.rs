@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::ByteSet;
 use maskwright_grammar::{Network, Watch, Watching};
 use maskwright_vocabulary::{TokenId, symbol_text};
 
@@ -67,64 +66,13 @@ impl Machine {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn anew(&self) -> Result<Machine, EngineError> {
-        let parser = self.parser();
+        let parser = self.reader.parser();
         Machine::new(parser.shared.clone(), parser.network.clone(), &self.reader.terminals())
-    }
-
-    /// What knows the rules.
-    pub(crate) fn parser(&self) -> &Parser {
-        self.reader.parser()
-    }
-
-    /// The configuration before any text.
-    pub(crate) fn start(&self) -> ConfigId {
-        self.reader.start()
     }
 
     /// What the grammar's watch knows before any text, if it has one.
     pub(crate) fn watch_start(&self) -> Option<Arc<dyn Watching>> {
-        self.parser().network.watched().map(|watched| watched.watch.start())
-    }
-
-    /// Whether the text may end here.
-    pub(crate) fn is_accepting(&self, config: ConfigId) -> bool {
-        self.reader.is_accepting(config)
-    }
-
-    /// The configuration after one more byte; `None` if no word of the language goes on so.
-    ///
-    /// # Errors
-    /// If a limit is reached; then nothing has changed.
-    pub(crate) fn step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
-        self.reader.step(config, byte)
-    }
-
-    /// The configuration after `bytes`, read at once; `None` if no word of the language goes on so.
-    ///
-    /// # Errors
-    /// As [`step`](Machine::step).
-    pub(crate) fn step_all(
-        &mut self,
-        config: ConfigId,
-        bytes: &[u8],
-    ) -> Result<Option<ConfigId>, EngineError> {
-        self.reader.step_all(config, bytes)
-    }
-
-    /// The bytes that can come next.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn next_bytes(&mut self, config: ConfigId) -> Result<ByteSet, EngineError> {
-        self.reader.next_bytes(config)
-    }
-
-    /// The configuration from which the next token is read, after what was read before.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn begin_token(&mut self, config: ConfigId) -> Result<ConfigId, EngineError> {
-        self.reader.begin_token(config)
+        self.reader.parser().network.watched().map(|watched| watched.watch.start())
     }
 
     /// The grammar's watch at work; such grammars are over bytes.
@@ -173,7 +121,7 @@ impl Machine {
 
     /// The state at the end of a token or run of bytes.
     fn between_tokens(&mut self, state: State) -> Result<State, EngineError> {
-        Ok(State { config: self.begin_token(state.config)?, within: state.config, ..state })
+        Ok(State { config: self.reader.begin_token(state.config)?, within: state.config, ..state })
     }
 
     /// The state after `bytes`, read at once; `None` if no text goes on so.
@@ -182,7 +130,7 @@ impl Machine {
             let (n_viable, next) = self.advance(state, bytes)?;
             return Ok((n_viable == bytes.len()).then_some(next));
         }
-        let next = self.step_all(state.config, bytes)?;
+        let next = self.reader.step_all(state.config, bytes)?;
         self.trim();
         Ok(next.map(|config| State { config, ..state.clone() }))
     }
@@ -228,7 +176,7 @@ impl Machine {
     /// If a limit is reached.
     pub(crate) fn wanted(&mut self, config: ConfigId) -> Result<Wanted, EngineError> {
         let rows = self.reader.wanted(config)?;
-        Ok(Wanted { rows, watch: self.watch.wanted(self.parser()) })
+        Ok(Wanted { rows, watch: self.watch.wanted(self.reader.parser()) })
     }
 
     /// The mask with `n_left` tokens left, EOS included; not empty if they can complete a text that is not complete.
@@ -287,13 +235,13 @@ impl Machine {
             return watcher.next_steps(&place, n_left);
         }
         let (form, _) = self.mask_within(state, n_left)?;
-        Ok(form.first(self.parser().shared.vocabulary.n_words()).into_iter().collect())
+        Ok(form.first(self.reader.parser().shared.vocabulary.n_words()).into_iter().collect())
     }
 
     /// Drops what is memoised if it has grown beyond the limit.
     fn trim(&mut self) {
         let n_bytes = self.reader.memo_bytes() + self.watch.n_bytes();
-        if n_bytes > self.parser().shared.limits.machine_bytes {
+        if n_bytes > self.reader.parser().shared.limits.machine_bytes {
             self.clear_memo();
         }
     }

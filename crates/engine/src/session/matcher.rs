@@ -178,7 +178,7 @@ impl Matcher {
             if state.is_terminated {
                 return Ok(None);
             }
-            if is_eos && machine.is_accepting(state.config) {
+            if is_eos && machine.reader.is_accepting(state.config) {
                 return Ok(Some(state.ended()));
             }
             let next = machine.after_readings(state, &readings)?;
@@ -286,7 +286,7 @@ impl Matcher {
 
     /// Whether the text may end here. A broken session's may not.
     pub fn is_accepting(&self) -> bool {
-        let is_accepting = |machine: &mut Machine| Ok(machine.is_accepting(self.state.config));
+        let is_accepting = |machine: &mut Machine| Ok(machine.reader.is_accepting(self.state.config));
         self.state.is_terminated || self.ask(is_accepting).unwrap_or(false)
     }
 
@@ -295,7 +295,7 @@ impl Matcher {
         if self.state.is_terminated {
             return Some(true);
         }
-        let is_accepting = |machine: &mut Machine| Ok(machine.is_accepting(self.state.config));
+        let is_accepting = |machine: &mut Machine| Ok(machine.reader.is_accepting(self.state.config));
         self.ask_known(is_accepting).map(|is_accepting| is_accepting.unwrap_or(false))
     }
 
@@ -377,7 +377,7 @@ impl Matcher {
         }
         // Where a token can be part of the text and can end it, it ends it.
         let is_end = self.grammar.vocabulary().is_eos(token)
-            && self.ask(|machine| Ok(machine.is_accepting(state.config)))?
+            && self.ask(|machine| Ok(machine.reader.is_accepting(state.config)))?
             && self.end_tokens(state.config)?.contains(&token);
         if is_end {
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);

@@ -23,9 +23,9 @@ pub(crate) struct SharedMachine {
 impl SharedMachine {
     pub(crate) fn new(mut machine: Machine) -> SharedMachine {
         machine.count();
-        let within = machine.start();
+        let within = machine.reader.start();
         // A limit on threads that this would reach is reached before.
-        let config = machine.begin_token(within).unwrap_or(within);
+        let config = machine.reader.begin_token(within).unwrap_or(within);
         let start = State::start(config, within, machine.watch_start());
         SharedMachine { start, machine: Mutex::new(machine) }
     }
@@ -105,7 +105,7 @@ impl Drop for MachineGuard<'_> {
             self.machine.recover();
         }
         // Who only looks something up adds nothing.
-        if self.machine.parser().effort == Effort::Full {
+        if self.machine.reader.parser().effort == Effort::Full {
             self.machine.count_at_times();
         }
     }

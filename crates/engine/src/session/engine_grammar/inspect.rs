@@ -66,7 +66,7 @@ impl EngineGrammar {
 
     /// The terminals' languages in regular-expression notation, by number; their names if the grammar is lexed.
     pub fn inspect_terminals(&self) -> Vec<String> {
-        self.terminals().shown(&self.machine().lock().parser().network)
+        self.terminals().shown(&self.machine().lock().reader.parser().network)
     }
 
     /// The automaton of a terminal, at most `max_states` of its states by breadth; whether there are more.
@@ -82,11 +82,9 @@ impl EngineGrammar {
         let machine = self.machine();
         let automaton = {
             let machine = machine.lock();
-            let Some(regex) = machine.parser().network.terminals().get(terminal) else { return Ok(None) };
-            machine
-                .parser()
-                .shared
-                .automaton(regex, &Fuel::new(machine.parser().shared.limits.compile_fuel))?
+            let parser = machine.reader.parser();
+            let Some(regex) = parser.network.terminals().get(terminal) else { return Ok(None) };
+            parser.shared.automaton(regex, &Fuel::new(parser.shared.limits.compile_fuel))?
         };
         let located = EngineError::in_terminal(&automaton);
         let (mut seen, mut queue) = (Seen::new(), VecDeque::new());

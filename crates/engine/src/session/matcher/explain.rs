@@ -43,7 +43,7 @@ impl Matcher {
         let config = self.state.config;
         // First the token as a whole: what may follow a part of it can be harder to say.
         let is_allowed = self.validate_tokens(&[token])? == 1;
-        let is_complete = self.ask(|machine| Ok(machine.is_accepting(config)))?;
+        let is_complete = self.ask(|machine| Ok(machine.reader.is_accepting(config)))?;
         if vocabulary.is_eos(token) && (is_complete || !is_allowed) {
             let id = token.0;
             return Ok(if !is_complete {
@@ -78,7 +78,8 @@ impl Matcher {
         let Some(bytes) = readings.text else {
             let why = match readings.symbol {
                 Some(symbol) => {
-                    let config_after = self.ask(|machine| machine.step_all(config, &symbol_text(symbol)))?;
+                    let config_after =
+                        self.ask(|machine| machine.reader.step_all(config, &symbol_text(symbol)))?;
                     match config_after {
                         Some(_) => self.cannot_be_completed().to_owned(),
                         None => {
@@ -102,7 +103,7 @@ impl Matcher {
         let refused = self.ask(|machine| {
             let mut config = config;
             for (position, &byte) in bytes.iter().enumerate() {
-                match machine.step(config, byte)? {
+                match machine.reader.step(config, byte)? {
                     Some(next) => config = next,
                     None => return Ok(Some((position, byte, expected_at(machine, config, named)?))),
                 }
@@ -143,8 +144,8 @@ fn expected_at(
 ) -> Result<Vec<String>, EngineError> {
     let mut expected = machine.reader.expected(config, named)?;
     // Inside of a lexer's token that no terminal can end as it stands.
-    if expected.is_empty() && !machine.is_accepting(config) {
-        expected.push(format!("{:?}", Regex::bytes(machine.next_bytes(config)?)));
+    if expected.is_empty() && !machine.reader.is_accepting(config) {
+        expected.push(format!("{:?}", Regex::bytes(machine.reader.next_bytes(config)?)));
     }
     expected.sort();
     expected.dedup();
@@ -153,7 +154,7 @@ fn expected_at(
         expected.truncate(MAX_LISTED);
         expected.push(format!("{n_more} more"));
     }
-    if machine.is_accepting(config) {
+    if machine.reader.is_accepting(config) {
         expected.push("end of text".to_owned());
     }
     Ok(expected)

@@ -42,9 +42,9 @@ impl Matcher {
         }
         let mut config = self.state.config;
         self.ask(|machine| {
-            while forced.len() < MAX_FORCED && !machine.is_accepting(config) {
-                let Some(byte) = machine.next_bytes(config)?.as_singleton() else { break };
-                let Some(next) = machine.step(config, byte)? else { break };
+            while forced.len() < MAX_FORCED && !machine.reader.is_accepting(config) {
+                let Some(byte) = machine.reader.next_bytes(config)?.as_singleton() else { break };
+                let Some(next) = machine.reader.step(config, byte)? else { break };
                 forced.push(byte);
                 config = next;
             }
@@ -81,10 +81,10 @@ impl Matcher {
             let is_end = !self.is_terminated()
                 && self.ask(|machine| {
                     let is_over = match ends {
-                        None => machine.next_bytes(config)?.is_empty(),
-                        Some(ends) => only_ends_at(machine, ends, config)?,
+                        None => machine.reader.next_bytes(config)?.is_empty(),
+                        Some(ends) => only_ends_at(&mut machine.reader, ends, config)?,
                     };
-                    Ok(machine.is_accepting(config) && is_over)
+                    Ok(machine.reader.is_accepting(config) && is_over)
                 })?;
             let eos = if is_end { self.end_tokens(config)?.first().copied() } else { None };
             return Ok(eos.into_iter().collect());
@@ -103,7 +103,7 @@ impl Matcher {
             // No token reaches beyond the end of the text, and none into a token that is named by its id.
             let is_last = index + 1 == forced.len()
                 && !(after.accept_bytes(text)?
-                    && after.ask(|machine| Ok(machine.next_bytes(after.state.config)?.is_empty()))?);
+                    && after.ask(|machine| Ok(machine.reader.next_bytes(after.state.config)?.is_empty()))?);
             let n_stable = if is_last { stable_prefix(&vocabulary, text) } else { text.len() };
             let mut position = 0;
             for token in encode(text) {

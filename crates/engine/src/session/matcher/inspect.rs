@@ -34,7 +34,7 @@ fn rows_at(machine: &Machine, config: ConfigId) -> Result<Vec<RowView>, EngineEr
     threads
         .chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue))
         .map(|group| {
-            let automaton = machine.parser().automaton(group[0].terminal);
+            let automaton = machine.reader.parser().automaton(group[0].terminal);
             let (n_inside, n_exits) = row_counts(machine, automaton, group[0].residue)?;
             Ok(RowView {
                 terminal: group[0].terminal.index(),
@@ -58,14 +58,14 @@ fn row_counts(
         return Ok((None, None));
     }
     let located = EngineError::in_terminal(automaton);
-    let vocabulary = &machine.parser().shared.vocabulary;
+    let vocabulary = &machine.reader.parser().shared.vocabulary;
     let max_bytes = vocabulary.max_token_bytes() as u32;
     let residue = automaton.row_key(residue, max_bytes).map_err(located)?;
-    let row = machine.parser().shared.rows.get(automaton, residue).map_err(located)?;
+    let row = machine.reader.parser().shared.rows.get(automaton, residue).map_err(located)?;
     let mut inside = MaskBuilder::new(vocabulary.n_words());
     row.add_inside(&mut inside);
     let n_inside = inside.finish().len();
-    let max_exits = machine.parser().shared.options.max_exits;
+    let max_exits = machine.reader.parser().shared.options.max_exits;
     let exits = row.exits_on(ByteSet::FULL, vocabulary, automaton, residue, max_exits).map_err(located)?;
     Ok((Some(n_inside), exits.map(|exits| exits.len())))
 }

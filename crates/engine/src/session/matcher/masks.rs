@@ -41,7 +41,7 @@ impl Matcher {
         self.mask_status = self.status_of(status);
         let is_refused = self.write(&form, ends.as_deref(), words);
         let limits_parts = self.grammar.must_spell()
-            && self.ask(|machine| Ok(machine.parser().network.has_token_limits()))?;
+            && self.ask(|machine| Ok(machine.reader.parser().network.has_token_limits()))?;
         if limits_parts { self.without_dead_ends(words) } else { Ok(is_refused) }
     }
 
@@ -76,7 +76,7 @@ impl Matcher {
     pub(crate) fn end_tokens(&self, config: ConfigId) -> Result<Vec<TokenId>, EngineError> {
         match self.grammar.named().and_then(|named| named.ends()) {
             None => Ok(self.grammar.vocabulary().eos_token_ids().to_vec()),
-            Some(ends) => self.ask(|machine| ends_at(machine, ends, config)),
+            Some(ends) => self.ask(|machine| ends_at(&mut machine.reader, ends, config)),
         }
     }
 
