@@ -3,6 +3,8 @@
 //! A reader has a [`Parser`], which knows the rules, and adds what is known of bytes. Configurations of the two readers are
 //! numbered apart: one is good for its own reader only.
 
+mod ends;
+
 use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};

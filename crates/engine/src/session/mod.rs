@@ -3,7 +3,6 @@
 //! A [`Compiler`] makes an [`EngineGrammar`]. Its sessions, each a [`Matcher`], share one `Machine` behind a lock.
 
 mod compiler;
-mod ends;
 mod engine_grammar;
 pub mod inspect;
 mod machine;

@@ -3,7 +3,6 @@
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
 use crate::ground::{TextPart, text_parts, written};
-use crate::session::ends::only_ends_at;
 use crate::{EngineError, Error, Matcher};
 
 /// A part of what is forced.
@@ -82,7 +81,7 @@ impl Matcher {
                 && self.ask(|machine| {
                     let is_over = match ends {
                         None => machine.reader.next_bytes(config)?.is_empty(),
-                        Some(ends) => only_ends_at(&mut machine.reader, ends, config)?,
+                        Some(ends) => machine.reader.reads_only_ends(ends, config)?,
                     };
                     Ok(machine.reader.is_accepting(config) && is_over)
                 })?;

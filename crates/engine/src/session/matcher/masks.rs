@@ -8,7 +8,6 @@ use maskwright_vocabulary::{Mask, TokenId, mask_insert, mask_words};
 use super::Matcher;
 use crate::ground::{MaskForm, MaskWithin};
 use crate::parser::ConfigId;
-use crate::session::ends::ends_at;
 use crate::{EngineError, Error, MaskStatus};
 
 impl Matcher {
@@ -76,7 +75,7 @@ impl Matcher {
     pub(crate) fn end_tokens(&self, config: ConfigId) -> Result<Vec<TokenId>, EngineError> {
         match self.grammar.named().and_then(|named| named.ends()) {
             None => Ok(self.grammar.vocabulary().eos_token_ids().to_vec()),
-            Some(ends) => self.ask(|machine| ends_at(&mut machine.reader, ends, config)),
+            Some(ends) => self.ask(|machine| machine.reader.ends(ends, config)),
         }
     }
 
