@@ -7,7 +7,7 @@
 //! stack node stands for stacks that a derivation from the start made. So a mask needs no look beyond the
 //! token.
 //!
-//! Everything here is a cache: forgetting it changes time, never answers.
+//! All but the parser's configurations and stacks is a cache: forgetting it changes time, never answers.
 
 mod mask;
 
