@@ -4,6 +4,9 @@
 //! text below a node, for each future of the token in progress, is a number that is kept with the node. Nodes are
 //! shared by the configurations of a text (and of others), so as a text goes on only its newest nodes are
 //! looked at.
+//!
+//! An example: within `{"a":[1` the stack has a list in an object. The rest of the list takes `]`, what is below takes `}`, and a
+//! token `]}` does both. When the text goes on to `{"a":[1,2`, the number below the list is known.
 
 mod profiles;
 
@@ -46,7 +49,7 @@ pub(crate) struct Budget {
     configs: FxHashMap<ConfigId, u32>,
     pub(crate) threads: FxHashMap<Thread, u32>,
     pub(crate) profiles: FxHashMap<ConfigId, Arc<Profile>>,
-    /// What tokens read behind residues, by the bytes that may follow there.
+    /// What tokens read after residues, by the bytes that may follow there.
     pub(crate) partition_exits: FxHashMap<((u64, StateId), ByteSet), Arc<Trie>>,
     pub(crate) profile_bytes: usize,
     eos_cost: u32,

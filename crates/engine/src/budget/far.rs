@@ -3,11 +3,13 @@
 //! **Bound.** After any token from a configuration, let each terminal be finished by a short word, byte by byte, and each
 //! rule by the fewest such bytes. That takes at most r + u + p + s bytes, where r is the most that is left of any
 //! terminal ([`rests`](maskwright_automata::Regex::rests)), u of any rule, s of the rules on the configuration's stack, and p of the
-//! callers of those that the token begins: with each of its bytes a terminal may begin, and with it calls that leave so much to do, by byte.
-//! If
-//! bytes are tokens, that many tokens complete the text, so where more are left the mask is the one without a limit.
+//! callers of those that the token begins: each byte may begin a terminal, and with it rules whose rest is at most p bytes.
+//! If every byte is a token, that many tokens complete the text. So where more are left, the mask is the one without a limit.
 //!
-//! Proof. A token's bytes go on in a terminal that was begun or begin others. What is on the stack behind them is part of
+//! An example: a text within `{"a": [1, 2` needs at most `]` and `}`, and a token may open some more brackets. With 500 tokens
+//! left nobody need count.
+//!
+//! Proof. A token's bytes go on in a terminal that was begun or begin others. What is on the stack after them is part of
 //! what was there, or was put there at one of those places; the rule on top is in some state, and some terminal is
 //! in the middle of something. ∎
 //!
@@ -28,10 +30,10 @@ use crate::parser::{ConfigId, Frame, NodeId, Parser};
 
 /// Grammars of more states have no bound.
 const MAX_STATES: usize = 1_024;
-/// What a watch may have kept, in bits, for there to be a bound.
-const KEPT_BITS: u32 = 16;
 /// Nor do those of more moves.
 const MAX_MOVES: usize = 20_000;
+/// What a watch may have kept, in bits, for there to be a bound.
+const KEPT_BITS: u32 = 16;
 /// The largest terminal whose residues are looked at one by one, and how many of all terminals are.
 const MAX_SIZE: u64 = 2_000;
 const MAX_RESIDUES: usize = 512;
@@ -349,7 +351,7 @@ fn bounded(bytes: u64) -> u32 {
 /// By byte, a number of bytes.
 type Begun = [u32; 256];
 
-/// By state, its moves: what each reads, and the number of the state behind it.
+/// By state, its moves: what each reads, and the number of the state after it.
 type Moves<T> = Vec<Vec<(T, usize)>>;
 
 /// What a move reads.

@@ -1,4 +1,9 @@
-//! Token budgets: the least number of tokens that complete a text, and masks that keep within a limit.
+//! Limits on tokens: the least number of tokens that complete a text, and masks that keep within a limit.
+//!
+//! When: a session has `max_tokens`, or somebody asks how many tokens a text still takes. ARCHITECTURE.md works an example
+//! through ("A limit on tokens, worked through"). In short: after `[1` with the tokens `]`, `,`, `1` and `1]`, the text can be
+//! finished with 2 tokens (`]` and EOS). With 3 left the comma is allowed, since `1]` and EOS finish the text after it; with 2
+//! left it is not.
 //!
 //! **What is computed.** d(c), for a configuration c at the end of a token, is the least number of tokens, EOS included,
 //! that complete the text; tokens may span terminals. With N tokens left a token t is allowed iff
@@ -21,7 +26,7 @@
 //! Proof: a completion from F reads some w in F, at cost 1 for the token in progress, and then goes on from the root at cost
 //! r: j + 1 + r in all. The other reading spells the same w with D(w) tokens and goes on alike: k + D(w) + r. ∎
 //! So single strings w are dropped from futures (`Futures::costly`), and where no rest of a token that begins with a byte that may
-//! follow, behind a byte that the terminal may end with, has D(w) > h (`Futures::worst`), costs j with k + h ≤ j + 1 need not be
+//! follow, after a byte that the terminal may end with, has D(w) > h (`Futures::worst`), costs j with k + h ≤ j + 1 need not be
 //! looked at (`spelling::is_beyond`). By what may follow alone, the first answer for an e-mail address took seven times as long.
 //!
 //! **Lemma 2 (merging).** At one place and cost, futures F and G are as good as F ∪ G: a completion reads one w, from

@@ -1,6 +1,7 @@
 //! The profile of a configuration: its allowed tokens by the least number of tokens that complete the text after each.
 //!
-//! Every mask under every budget is read off it: with N tokens left, the tokens whose number is below N.
+//! The masks of all limits are read from it: with N tokens left, those tokens are allowed whose number is below N. After `[1`
+//! the profile may be `]`: 1, `1`: 2, `,`: 3. Then with 3 tokens left, `]` and `1` are allowed.
 
 use maskwright_vocabulary::TokenId;
 
@@ -24,7 +25,7 @@ impl Profile {
         self.groups.last().map_or(Some(0), |&(cost, _)| (cost != NEVER).then_some(cost))
     }
 
-    /// The same of those tokens behind which the text can be completed; 0 if there are none.
+    /// The same of those tokens after which the text can be completed; 0 if there are none.
     pub(crate) fn most_of_completed(&self) -> u32 {
         self.groups.iter().rev().map(|&(cost, _)| cost).find(|&cost| cost != NEVER).unwrap_or(0)
     }

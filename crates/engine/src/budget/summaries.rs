@@ -173,7 +173,7 @@ impl Summaries {
         Ok(all)
     }
 
-    /// The bytes that may follow a symbol in front of `next`, if `follow` may come behind that.
+    /// The bytes that may follow a symbol in front of `next`, if `follow` may come after that.
     pub(crate) fn follow_of(
         &mut self,
         parser: &mut Parser,
@@ -370,8 +370,8 @@ impl Summaries {
             if self.ids.get(&own) != Some(&id) {
                 self.call(spelling, (id, ExprPool::EPSILON, cost), (state, future, follow));
             } else if let Some((member, next)) = parser.network.next_member(state) {
-                let behind = self.follow_of(parser, next, follow)?;
-                self.call(spelling, (id, next, cost), (member, future, behind));
+                let after = self.follow_of(parser, next, follow)?;
+                self.call(spelling, (id, next, cost), (member, future, after));
             }
             return Ok(());
         }
@@ -379,20 +379,20 @@ impl Summaries {
         self.done.n_moves += moves.len() as u64;
         for index in moves {
             let step = parser.network.move_at(index);
-            let behind = self.follow_of(parser, step.next, follow)?;
+            let after = self.follow_of(parser, step.next, follow)?;
             match step.symbol {
                 Symbol::Terminal(terminal) if self.avoids(terminal) => {}
                 Symbol::Terminal(terminal) => {
                     let Some(start) = parser.terminal_start(terminal)? else { continue };
                     let automaton = parser.automaton(terminal);
-                    let run = spelling.exits(automaton, start, future, behind, effort)?;
+                    let run = spelling.exits(automaton, start, future, after, effort)?;
                     for &(left, more) in run.iter() {
                         self.offer(plus(cost, more), (id, step.next, left));
                     }
                 }
                 Symbol::Rule(rule) => {
                     let body = parser.network.body(rule);
-                    self.call(spelling, (id, step.next, cost), (body, future, behind));
+                    self.call(spelling, (id, step.next, cost), (body, future, after));
                 }
             }
         }

@@ -2,9 +2,12 @@
 //!
 //! mask(c) contains t iff some thread of c reads all bytes of t. Threads with the same residue share a row:
 //! its inside is allowed whatever follows, and its exits are walked once, as a trie, with the configuration that
-//! stands behind the terminal. Residues that few tokens can match (a key of an object) have no row; the
+//! stands after the terminal. Residues that few tokens can match (a key of an object) have no row; the
 //! token trie is walked with them directly, which visits about as many nodes as the literal has bytes;
 //! a single word is followed without making configurations on the way.
+//!
+//! An example: after `"name": "Jo` in a string, the row of the string's residue has inside every token of plain text; a token
+//! `n",` exits with the remainder `,`, which is allowed if the grammar reads a comma after the string.
 //!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
@@ -16,7 +19,7 @@ use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
-use super::{BytesReader, FoundBehind, bytes_of};
+use super::{BytesReader, FoundAfter, bytes_of};
 use crate::EngineError;
 use crate::ground::{ExitRows, MaskBuilder, MaskForm, hooks};
 use crate::parser::{ConfigId, Parser, Thread, follow};
@@ -104,8 +107,8 @@ impl BytesReader {
                 Ok(Lookup::Missing) => None,
                 Err(error) => return Err(EngineError::in_terminal(&automaton)(error)),
             };
-            let behind = self.parser.threads_behind(group)?;
-            let follow = if behind.is_empty() { None } else { Some(bytes_of(&self.parser, &behind)?) };
+            let after = self.parser.threads_after(group)?;
+            let follow = if after.is_empty() { None } else { Some(bytes_of(&self.parser, &after)?) };
             let knows_exits = |row: Row| follow.is_none_or(|follow| row.knows_exits_on(follow));
             if !known.is_some_and(knows_exits) {
                 wanted.0.push(WantedRow { automaton, residue, follow });
@@ -162,7 +165,7 @@ impl BytesReader {
         Ok(())
     }
 
-    /// Adds the exits of `row` that the grammar can read behind the threads of `group`; `false` if there are
+    /// Adds the exits of `row` that the grammar can read after the threads of `group`; `false` if there are
     /// too many exits to list.
     fn walk_exits(
         &mut self,
@@ -170,11 +173,11 @@ impl BytesReader {
         group: &[Thread],
         mask: &mut MaskBuilder,
     ) -> Result<bool, EngineError> {
-        let behind = self.parser.threads_behind(group)?;
-        if behind.is_empty() {
+        let after = self.parser.threads_after(group)?;
+        if after.is_empty() {
             return Ok(true);
         }
-        let follow = if row.lists_all_exits() { ByteSet::FULL } else { bytes_of(&self.parser, &behind)? };
+        let follow = if row.lists_all_exits() { ByteSet::FULL } else { bytes_of(&self.parser, &after)? };
         let Thread { terminal, residue, .. } = group[0];
         let automaton = self.parser.automaton(terminal).clone();
         let exits = row
@@ -193,14 +196,14 @@ impl BytesReader {
             _ => MAX_EXIT_ROWS,
         };
         let mut found = Vec::new();
-        self.find_beyond(&exits.trie, behind, &mut n_rows, &mut found)?;
+        self.find_beyond(&exits.trie, after, &mut n_rows, &mut found)?;
         exits.keep(&mut found);
         mask.insert_all(&found);
         Ok(true)
     }
 
     /// Finds the tokens of `exits` whose remainder `threads` (sorted) can read, some more than once. Of at most `n_rows` terminals
-    /// the rows over those exits are asked for, and then what is behind them; the others are
+    /// the rows over those exits are asked for, and then what is after them; the others are
     /// walked: ambiguous grammars have any number of sequences of terminals for a token.
     fn find_beyond(
         &mut self,
@@ -235,7 +238,7 @@ impl BytesReader {
         self.find(exits, &others, |tokens| found.extend_from_slice(tokens))
     }
 
-    /// Finds the tokens of `exits` whose remainder can be read behind the threads of `group`. What stands around an object
+    /// Finds the tokens of `exits` whose remainder can be read after the threads of `group`. What stands around an object
     /// is the same for all its properties, so what was found there is kept.
     fn find_behind(
         &mut self,
@@ -250,13 +253,13 @@ impl BytesReader {
             }
             _ => None,
         };
-        if let Some(known) = key.and_then(|key| self.memo.found_behind.get(&key)) {
+        if let Some(known) = key.and_then(|key| self.memo.found_after.get(&key)) {
             found.extend_from_slice(&known.tokens);
             return Ok(());
         }
-        let behind = self.parser.threads_behind(group)?;
+        let after = self.parser.threads_after(group)?;
         let n_before = found.len();
-        self.find_beyond(exits, behind, n_rows, found)?;
+        self.find_beyond(exits, after, n_rows, found)?;
         if let Some(key) = key {
             let mut tokens = found.split_off(n_before);
             tokens.sort_unstable();
@@ -264,8 +267,8 @@ impl BytesReader {
             found.extend_from_slice(&tokens);
             self.memo.n_bytes += 64 + tokens.len() * 4;
             self.memo
-                .found_behind
-                .insert(key, FoundBehind { tokens: tokens.into(), _exits: Arc::downgrade(exits) });
+                .found_after
+                .insert(key, FoundAfter { tokens: tokens.into(), _exits: Arc::downgrade(exits) });
         }
         Ok(())
     }
@@ -299,7 +302,7 @@ impl BytesReader {
         }
     }
 
-    /// Finds the tokens of `trie` below `start` that can be read behind the threads of `group`.
+    /// Finds the tokens of `trie` below `start` that can be read after the threads of `group`.
     fn walk_behind(
         &mut self,
         trie: &Trie,
@@ -307,9 +310,9 @@ impl BytesReader {
         group: &[Thread],
         found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
-        let mut behind = self.parser.threads_behind(group)?;
-        match self.parser.intern(&mut behind, false)? {
-            Some(behind) => self.walk(trie, start, behind, found),
+        let mut after = self.parser.threads_after(group)?;
+        match self.parser.intern(&mut after, false)? {
+            Some(after) => self.walk(trie, start, after, found),
             None => Ok(()),
         }
     }
@@ -323,8 +326,8 @@ impl BytesReader {
         mut found: impl FnMut(&[TokenId]),
     ) -> Result<(), EngineError> {
         let mut stack = vec![(start, config)];
-        // By configuration and byte, the bytes behind.
-        let mut behind: FxHashMap<(ConfigId, u8), ByteSet> = FxHashMap::default();
+        // By configuration and byte, the bytes after.
+        let mut after: FxHashMap<(ConfigId, u8), ByteSet> = FxHashMap::default();
         while let Some((node, config)) = stack.pop() {
             let bytes = self.next_bytes(config)?;
             for (byte, child) in trie.children(node) {
@@ -336,7 +339,7 @@ impl BytesReader {
                 match trie.height(child) {
                     Some(0) => {}
                     Some(1) => {
-                        let bytes = match behind.entry((config, byte)) {
+                        let bytes = match after.entry((config, byte)) {
                             Entry::Occupied(known) => *known.get(),
                             Entry::Vacant(unknown) => *unknown.insert(self.bytes_after(config, byte)?),
                         };

@@ -38,12 +38,12 @@ struct Memo {
     begun: FxHashMap<ConfigId, ConfigId>,
     masks: FxHashMap<ConfigId, Arc<MaskForm>>,
     /// By the address of a trie of exits, and place.
-    found_behind: FxHashMap<(usize, Seed), FoundBehind>,
+    found_after: FxHashMap<(usize, Seed), FoundAfter>,
     n_bytes: usize,
 }
 
 /// The tokens of a trie of exits that can be read at some place.
-pub(crate) struct FoundBehind {
+pub(crate) struct FoundAfter {
     tokens: Box<[TokenId]>,
     /// Keeps the address, by which this is found, from being another trie's.
     _exits: Weak<Trie>,

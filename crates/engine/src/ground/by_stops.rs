@@ -29,7 +29,7 @@ impl<T: Clone> ByStops<T> {
         found(&mut self.known.lock(), stops)
     }
 
-    /// Keeps a value, unless another thread has kept one in the meantime; the value that is kept.
+    /// Inserts a value unless there is one, and returns the one stored.
     pub(crate) fn keep(&self, stops: &[TokenId], value: T) -> T {
         let mut known = self.known.lock();
         if let Some(known) = found(&mut known, stops) {

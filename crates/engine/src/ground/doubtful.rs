@@ -1,4 +1,4 @@
-//! The tokens that a watch doubts: those behind which a text of a grammar with a watch may have no completion.
+//! The tokens that a watch doubts: those after which a text of a grammar with a watch may have no completion.
 //!
 //! Found once for each vocabulary and family of watches, by a look at every token.
 
@@ -53,17 +53,17 @@ impl DoubtfulTokens {
         doubtful
     }
 
-    /// Tokens behind which there may be no completion.
+    /// Tokens after which there may be no completion.
     pub(crate) fn doubted(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
         self.doubted.tokens(is_idle)
     }
 
-    /// Whether the text may be at risk behind a token where something is kept, which the token itself does not do.
+    /// Whether the text may be at risk after a token where something is kept, which the token itself does not do.
     pub(crate) fn merely_begins(&self, token: TokenId) -> bool {
         self.beginning.kept.binary_search(&token).is_ok()
     }
 
-    /// Tokens behind which the text may be at risk.
+    /// Tokens after which the text may be at risk.
     pub(crate) fn beginning(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
         self.beginning.tokens(is_idle)
     }

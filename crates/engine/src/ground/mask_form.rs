@@ -351,7 +351,7 @@ impl MaskBuilder {
     /// Sorts the list, and leaves each token in it once.
     fn sort(&mut self) {
         if self.tokens.len() <= MAX_SORTED {
-            // It is a few ascending lists, one behind the other, which this sort makes use of.
+            // It is a few ascending lists, one after the other, which this sort makes use of.
             self.tokens.sort();
             self.tokens.dedup();
             return;

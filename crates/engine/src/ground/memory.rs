@@ -1,4 +1,4 @@
-//! What the grammars of a compiler take, and who gives up what can be made again.
+//! Memory accounting: what each grammar uses, and which caches are dropped first.
 //!
 //! Each grammar measures itself now and then while its machine is at work, so the sum is at hand, though not quite up to
 //! date. When all of a compiler's grammars and caches together take more than

@@ -1,6 +1,6 @@
 //! Configurations: all readings of the text so far, hash-consed.
 //!
-//! A *thread* is one reading: a terminal being read, its residue, the state behind the terminal and the
+//! A *thread* is one reading: a terminal being read, its residue, the state after the terminal and the
 //! stack. A *configuration* is the set of all threads after some bytes, together with whether the text could
 //! end here. Interned, it is the state of a deterministic automaton over bytes, built as it is needed; a
 //! session holds nothing but a [`ConfigId`].
@@ -20,7 +20,7 @@ pub(crate) struct Thread {
     pub(crate) terminal: TerminalId,
     /// What is left of it. Some byte leads on from it.
     pub(crate) residue: StateId,
-    /// The state of the rule behind the terminal.
+    /// The state of the rule after the terminal.
     pub(crate) next: ExprId,
     /// Where that rule returns to.
     pub(crate) node: NodeId,

@@ -163,9 +163,9 @@ impl Parser {
             return Ok(known);
         }
         let key: Box<[Seed]> = seeds.as_slice().into();
-        let mut behind = Vec::new();
-        let closed = self.close(&mut seeds, &mut behind)?;
-        let next = self.intern(&mut behind, closed.is_accepting)?;
+        let mut threads = Vec::new();
+        let closed = self.close(&mut seeds, &mut threads)?;
+        let next = self.intern(&mut threads, closed.is_accepting)?;
         let after = Shift { next, meets_hole: closed.meets_hole };
         if self.shared.options.use_memo {
             self.memo_bytes += 48 + size_of_val(&*key);
@@ -409,15 +409,15 @@ impl Parser {
         self.intern(&mut others, is_accepting)
     }
 
-    /// The threads behind the terminal that the threads of `group` read, sorted.
-    pub(crate) fn threads_behind(&mut self, group: &[Thread]) -> Result<Vec<Thread>, EngineError> {
+    /// The threads after the terminal that the threads of `group` read, sorted.
+    pub(crate) fn threads_after(&mut self, group: &[Thread]) -> Result<Vec<Thread>, EngineError> {
         let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();
-        let mut behind = Vec::new();
-        self.close(&mut seeds, &mut behind)?;
-        behind.sort_unstable();
-        behind.dedup();
-        self.check_threads(behind.len())?;
-        Ok(behind)
+        let mut after = Vec::new();
+        self.close(&mut seeds, &mut after)?;
+        after.sort_unstable();
+        after.dedup();
+        self.check_threads(after.len())?;
+        Ok(after)
     }
 
     /// Where the word lies that `thread` is at the start of, if it is.

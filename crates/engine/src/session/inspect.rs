@@ -58,7 +58,7 @@ pub struct NetworkStateView {
     pub id: usize,
     /// Whether the rule may end here.
     pub is_accepting: bool,
-    /// The symbols that may come next, each with the number of the state behind it.
+    /// The symbols that may come next, each with the number of the state after it.
     pub moves: Vec<(SymbolView, usize)>,
 }
 
@@ -131,7 +131,7 @@ pub struct RowView {
     pub regex: String,
     /// What is left of it here.
     pub residue: String,
-    /// How many readings (terminal, residue, place behind it, stack) share it.
+    /// How many readings (terminal, residue, place after it, stack) share it.
     pub n_threads: usize,
     /// Tokens all of whose bytes stay inside the residue; `None` if it has no row, because it is a word or a
     /// list of words and the token trie is walked with it.

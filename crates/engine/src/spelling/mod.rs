@@ -1,12 +1,16 @@
 //! Runs: reading one terminal to its end, in tokens.
 //!
+//! An example: the terminal is `[0-9]+`, read from its beginning between tokens, and the vocabulary has `1`, `12` and `1]`. One
+//! token (`1` or `12`) ends it, so it can be left between tokens at cost 1. Or `1]` is begun: then it is left within that token, of
+//! which `]` is still to be read, at cost 0, since a token is paid where it ends.
+//!
 //! The run of (residue, future, follow) says at which costs a reading of the terminal that stands at `residue`, inside a
 //! token with `future`, can leave it: for each cost the future of the token that is then in progress, cut to
 //! the bytes of `follow` that may come next, and the least cost at which it ends with a token. The empty reading does not count.
 //!
 //! Found by increasing cost over pairs (residue, future). All pairs of one cost are one graph search through the
 //! product of the terminal's automaton and the futures (a *walk*). Walks at the start of a token are the large ones: they are put
-//! together from those behind each first byte, and are shared by all grammars of a compiler. Of residues at the start of a token
+//! together from those after each first byte, and are shared by all grammars of a compiler. Of residues at the start of a token
 //! those are left out that others contain which are walked no later: what leaves them leaves those too, at no greater cost.
 
 mod futures;
@@ -167,7 +171,7 @@ impl Spelling {
     /// Residues that differ only in large counts have one run: `Automaton::row_key` for B bytes reads strings
     /// of at most B bytes alike, and a run that ends a tokens ahead reads at most (a+1) tokens. One that looked
     /// further is made anew from the residue itself, and is its alone. How far a run looks depends on `Futures::worst`
-    /// too, which what is cut off of a residue may have part in, so it belongs to the name of what is shared.
+    /// too. `worst` may depend on counts that `row_key` drops, so it is part of the cache key.
     ///
     /// `None` if it is not known, and finding it takes more than `max_steps` steps.
     ///
@@ -347,8 +351,8 @@ impl Spelling {
         Ok(walk)
     }
 
-    /// The walk from `residue` at the start of a token, put together from those behind each first byte: "any key but these
-    /// names" is any key, and walks are shared, behind most of them. With how many steps that took, each result of those for one.
+    /// The walk from `residue` at the start of a token, put together from those after each first byte: "any key but these
+    /// names" is any key, and walks are shared, after most of them. With how many steps that took, each result of those for one.
     fn walk_by_first_byte(
         &mut self,
         automaton: &Automaton,
@@ -362,11 +366,11 @@ impl Spelling {
             let Some(next) = automaton.step(residue, byte)? else { continue };
             n_visited += 1;
             if walk.add(automaton, &self.futures, next, future) {
-                let behind = self.walk(automaton, next, future)?;
-                n_visited += (behind.exits.len() + behind.ends.len()) as u64;
-                walk.exits.extend_from_slice(&behind.exits);
-                walk.ends.extend_from_slice(&behind.ends);
-                walk.is_end |= behind.is_end;
+                let after = self.walk(automaton, next, future)?;
+                n_visited += (after.exits.len() + after.ends.len()) as u64;
+                walk.exits.extend_from_slice(&after.exits);
+                walk.ends.extend_from_slice(&after.ends);
+                walk.is_end |= after.is_end;
             }
         }
         walk.finish(automaton)?;
@@ -440,7 +444,7 @@ impl Spelling {
     }
 }
 
-/// Of `begins`, those whose words are not all words of one of `walked`, or of another of them; where there are very many,
+/// The members of `begins` whose language no other member and no member of `walked` contains; where there are very many,
 /// perhaps some more.
 fn widest(
     automaton: &Automaton,

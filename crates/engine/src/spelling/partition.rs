@@ -49,7 +49,7 @@ impl Partition {
         Ok(Partition { inside, places })
     }
 
-    /// The remainders of tokens behind places where the residue accepts, that begin with a byte of `follow`.
+    /// The remainders of tokens after places where the residue accepts, that begin with a byte of `follow`.
     pub(crate) fn exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> Trie {
         let trie = vocabulary.trie();
         let mut found: Vec<(TokenId, u32)> = Vec::new();

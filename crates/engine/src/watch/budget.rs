@@ -1,4 +1,7 @@
-//! Budgets of grammars with a [watch](maskwright_grammar::Watch).
+//! Limits on tokens of grammars with a [watch](maskwright_grammar::Watch).
+//!
+//! An example: three items that differ, and the text is `[1,1` with four tokens left. The grammar alone could end with `,` `2`
+//! `]` EOS, but the second item must become another one first. So `,` is refused, and `0` is allowed if what comes after it fits.
 //!
 //! What the watch remembers could make a difference to every completion, so it cannot be part of tables that texts share. Two
 //! bounds that know nothing of it can: d(c), over all completions from configuration c, is at most what the text needs;
@@ -6,10 +9,10 @@
 //! at least that much where the text is not at risk, for those satisfy the condition whatever was there. Mostly both are one
 //! number: nobody needs another undeclared key to close an object.
 //!
-//! **Invariant.** A token is allowed iff some completion within the limit that the watch lets pass comes behind it. A token
-//! behind which the text is not at risk is allowed if s fits, refused if d does not; for all others a completion is looked
-//! for: by those found before, tried on this text, then depth first through the tokens that d admits. So the answers are
-//! exact but where a search is given up ([`MAX_TRIED`]), and what is allowed always has its completion.
+//! **Invariant.** A token is allowed iff some completion within the limit that the watch lets pass comes after it. If the
+//! text after a token is not at risk, the token is allowed if s ≤ limit and refused if d > limit. For all others a completion is
+//! looked for: those found before are tried on this text, then tokens that d admits, depth first. So answers are
+//! exact except where a search is given up ([`MAX_TRIED`]), and what is allowed always has its completion.
 //!
 //! Which tokens lead to a text at risk is known without reading them all: from a text at risk by a walk along what is risky,
 //! else they are listed (`mask`). Where d and s differ (an array must have more items that differ), each token
@@ -38,9 +41,9 @@ const MAX_TRIED_AT_LENGTH: usize = 2_000_000;
 const MAX_TRIED_FOR_LEAST: usize = 20_000;
 /// How many the search for a completion may for each of its tokens.
 const TRIED_PER_TOKEN: usize = 32;
-/// How many tokens are tried behind one place.
+/// How many tokens are tried after one place.
 const MAX_CANDIDATES: usize = 2_048;
-/// How many tokens a search follows one behind the other.
+/// How many tokens a search follows one after the other.
 const MAX_PATH: usize = 4_096;
 /// How many completions are kept by configuration.
 const MAX_KEPT: usize = 8;
@@ -247,25 +250,25 @@ impl Watcher<'_> {
             }
         }
         let eos = vocabulary.eos_token_ids();
-        for (token, behind) in asked {
+        for (token, after) in asked {
             if eos.contains(&token) || !refused.insert(token.0) || !possible.contains(token) {
                 continue;
             }
             let bytes = vocabulary.text(token).unwrap_or_default();
-            let behind = match behind {
-                Some(behind) => Some(behind),
+            let after = match after {
+                Some(after) => Some(after),
                 None => self.numbered_run(&mut search, &root, bytes)?,
             };
-            let Some(behind) = behind else { continue };
+            let Some(after) = after else { continue };
             // So do tokens of which the watch has read nothing that it keeps.
-            let is_alike = Arc::ptr_eq(&behind.place.watching, watching)
+            let is_alike = Arc::ptr_eq(&after.place.watching, watching)
                 || keeps_names_only && !is_at_risk && doubtful.merely_begins(token);
-            let fits = match alike.get(&behind.place.config) {
+            let fits = match alike.get(&after.place.config) {
                 Some(&known) if is_alike => known,
-                _ => self.fits_watched(&mut search, &behind, n_left - 1, &mut patience)?,
+                _ => self.fits_watched(&mut search, &after, n_left - 1, &mut patience)?,
             };
             if is_alike {
-                alike.insert(behind.place.config, fits);
+                alike.insert(after.place.config, fits);
             }
             if fits {
                 allowed.push(token.0);
@@ -304,7 +307,7 @@ impl Watcher<'_> {
         Ok((Arc::new(form), MaskStatus::Bound))
     }
 
-    /// The tokens that `ways` within the limit come behind.
+    /// The tokens that `ways` within the limit come after.
     fn bounded_mask(&mut self, ways: Ways, config: ConfigId, n_left: u32) -> Result<MaskWithin, EngineError> {
         let (profile, status): (Arc<Profile>, _) =
             self.limits.profile_within(self.reader, ways, config, n_left)?;

@@ -1,8 +1,12 @@
 //! Masks of grammars with a watch.
 //!
-//! The mask is the reader's mask without the tokens that fail, and few can: those that read into a terminal that parts
-//! (listed once a configuration), those that the watch doubts (listed once a vocabulary), and those behind which the text is at risk as it was before them (found by a
-//! walk of the token trie that ends where risk does). The naive twin is `accept_token`, token by token.
+//! The mask is the reader's mask without the tokens that fail. Few can fail, and only those are read one by one:
+//!
+//! * tokens that read into a terminal where something watched ends, as a comma after an item (listed once a configuration);
+//! * tokens that the watch doubts (listed once a vocabulary);
+//! * tokens after which the text is at risk as it was before them (found by a walk of the token trie that ends where risk does).
+//!
+//! The naive twin is `accept_token`, token by token.
 
 use std::sync::Arc;
 
@@ -28,7 +32,7 @@ pub(crate) struct RiskyTokens {
 }
 
 impl Watcher<'_> {
-    /// How many of `bytes` can be read with a completion behind them, and the place there.
+    /// How many of `bytes` can be read with a completion after them, and the place there.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -99,16 +103,16 @@ impl Watcher<'_> {
             asked.extend(risky.at_risk.into_iter().map(|(token, place)| (token, Some(place))));
         }
         let mut status = MaskStatus::Exact;
-        for (token, behind) in asked {
-            let behind = match behind {
-                Some(behind) => Some(behind),
+        for (token, after) in asked {
+            let after = match after {
+                Some(after) => Some(after),
                 None => {
                     let bytes = vocabulary.text(token).unwrap_or_default();
                     self.numbered_run(&mut search, &root, bytes)?
                 }
             };
-            let found = match &behind {
-                Some(behind) => self.completion(&mut search, behind)?,
+            let found = match &after {
+                Some(after) => self.completion(&mut search, after)?,
                 None => Completion::None,
             };
             if found.is_found() != Some(true) {
