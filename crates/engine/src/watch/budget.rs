@@ -1,7 +1,7 @@
 //! Limits on tokens of grammars with a [watch](maskwright_grammar::Watch).
 //!
-//! An example: three items that differ, and the text is `[1,1` with four tokens left. The grammar alone could end with `,` `2`
-//! `]` EOS, but the second item must become another one first. So `,` is refused, and `0` is allowed if what comes after it fits.
+//! An example: items must differ, and the text is `[1,1` with three tokens left. The grammar alone could end with `]` and EOS, but
+//! the second item must become another one first. So `]` is refused, and `0` is allowed, since `]` and EOS fit after it.
 //!
 //! What the watch remembers could make a difference to every completion, so it cannot be part of tables that texts share. Two
 //! bounds that know nothing of it can: d(c), over all completions from configuration c, is at most what the text needs;
