@@ -57,7 +57,7 @@ impl Reader {
     pub(crate) fn is_accepting(&self, config: ConfigId) -> bool {
         match self {
             Reader::Bytes(reader) => reader.parser.configs.is_accepting(config),
-            Reader::Lexed { lexed, .. } => lexed.configs.is_accepting(config),
+            Reader::Lexed { lexed, .. } => lexed.is_accepting(config),
         }
     }
 
@@ -218,7 +218,7 @@ impl Reader {
     pub(crate) fn terminals(&self) -> Terminals {
         match self {
             Reader::Bytes(_) => Terminals::Bytes,
-            Reader::Lexed { lexed, .. } => Terminals::Lexed(lexed.points.tables.clone()),
+            Reader::Lexed { lexed, .. } => Terminals::Lexed(lexed.tables().clone()),
         }
     }
 

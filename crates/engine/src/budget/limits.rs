@@ -7,7 +7,7 @@ use super::lexed::LexedBudget;
 use super::over_bytes::{ByteLimits, Ways};
 use crate::EngineError;
 use crate::ground::{MaskWithin, TokenCountStatus, hooks};
-use crate::lexed::Lexed;
+use crate::lexed::{Lexed, States};
 use crate::parser::{ConfigId, Parser};
 use crate::reader::Reader;
 
@@ -33,9 +33,10 @@ impl LimitsMemo {
             Reader::Bytes(reader) => self.bytes.least(reader, Ways::All, config),
             Reader::Lexed { lexed, parser } => {
                 // Tokens ahead are read strictly there, so there may be shorter texts.
-                let is_contextual = lexed.points.tables.is_contextual;
-                let (least, status) = self
-                    .ask_lexed(lexed, parser, |budget, lexed, parser| budget.least(lexed, parser, config))?;
+                let is_contextual = lexed.tables().is_contextual;
+                let (least, status) = self.ask_lexed(lexed, parser, |budget, states, parser| {
+                    budget.least(states, parser, config)
+                })?;
                 Ok((least, if is_contextual { TokenCountStatus::Upper } else { status }))
             }
         }
@@ -54,7 +55,9 @@ impl LimitsMemo {
         match reader {
             Reader::Bytes(reader) => self.bytes.fits(reader, config, n_left),
             Reader::Lexed { lexed, parser } => self
-                .ask_lexed(lexed, parser, |budget, lexed, parser| budget.fits(lexed, parser, config, n_left))
+                .ask_lexed(lexed, parser, |budget, states, parser| {
+                    budget.fits(states, parser, config, n_left)
+                })
                 // A mask takes for no what is not known, but for the one token that it has to find.
                 .map(|fits| Some(fits.unwrap_or(false))),
         }
@@ -73,8 +76,9 @@ impl LimitsMemo {
     ) -> Result<Option<MaskWithin>, EngineError> {
         match reader {
             Reader::Bytes(reader) => self.bytes.mask(reader, config, n_left),
-            Reader::Lexed { lexed, parser } => self
-                .ask_lexed(lexed, parser, |budget, lexed, parser| budget.mask(lexed, parser, config, n_left)),
+            Reader::Lexed { lexed, parser } => self.ask_lexed(lexed, parser, |budget, states, parser| {
+                budget.mask(states, parser, config, n_left)
+            }),
         }
     }
 
@@ -83,11 +87,11 @@ impl LimitsMemo {
         &mut self,
         lexed: &mut Lexed,
         parser: &mut Parser,
-        ask: impl FnOnce(&mut LexedBudget, &mut Lexed, &mut Parser) -> Result<T, EngineError>,
+        ask: impl FnOnce(&mut LexedBudget, &mut States, &mut Parser) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let budget = self.lexed.get_or_insert_with(|| Box::new(LexedBudget::new(parser)));
         hooks::reach("lexed budget");
-        let answer = ask(budget, lexed, parser);
+        let answer = ask(budget, &mut lexed.states, parser);
         budget.trim();
         answer
     }

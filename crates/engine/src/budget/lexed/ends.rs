@@ -5,12 +5,11 @@
 //! ([`runs`](super::runs)) ask them which ways are worth following.
 
 use maskwright_grammar::TerminalId;
-use maskwright_scan::HypothesisId;
 use maskwright_scan::bits::{Bits, contains, insert, unite};
+use maskwright_scan::{HypothesisId, Points};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::lexed::Lexed;
 
 /// With more hypotheses than this nothing is found out.
 const MAX_HYPOTHESES: usize = 20_000;
@@ -31,17 +30,17 @@ impl Explored {
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
-    pub(super) fn new(lexed: &mut Lexed) -> Result<Option<Explored>, EngineError> {
-        let first = lexed.points.hypotheses.start()?;
+    pub(super) fn new(points: &mut Points) -> Result<Option<Explored>, EngineError> {
+        let first = points.hypotheses.start()?;
         let mut order = vec![first];
         let mut all_outcomes: Vec<Vec<Outcome>> = Vec::new();
         let mut seen = FxHashSet::from_iter([first]);
         let mut last_bytes = FxHashSet::default();
         while let Some(&hypothesis) = order.get(all_outcomes.len()) {
             let mut outcomes: Vec<Outcome> = Vec::new();
-            for class in 0..lexed.points.hypotheses.n_classes() {
+            for class in 0..points.hypotheses.n_classes() {
                 let n_before = outcomes.len();
-                lexed.points.read_class(hypothesis, class, &mut outcomes)?;
+                points.read_class(hypothesis, class, &mut outcomes)?;
                 for &(terminal, next) in &outcomes[n_before..] {
                     if let Some(terminal) = terminal {
                         last_bytes.insert((terminal, class as u8, next));
@@ -71,7 +70,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    pub(super) fn new(lexed: &Lexed, explored: &Explored) -> Ends {
+    pub(super) fn new(points: &Points, explored: &Explored) -> Ends {
         let mut list: Vec<(TerminalId, HypothesisId)> =
             explored.last_bytes.iter().map(|&(terminal, _, hypothesis)| (terminal, hypothesis)).collect();
         list.sort_unstable();
@@ -79,7 +78,7 @@ impl Ends {
         let index_of: FxHashMap<HypothesisId, u32> =
             explored.order.iter().enumerate().map(|(index, &id)| (id, index as u32)).collect();
         let [outside, inside] =
-            [false, true].map(|is_nested| sets(lexed, explored, &list, &index_of, is_nested));
+            [false, true].map(|is_nested| sets(points, explored, &list, &index_of, is_nested));
         let sets = explored.order.iter().copied().zip(outside.into_iter().zip(inside).map(|(a, b)| [a, b]));
         let sets = sets.collect();
         Ends { list, sets }
@@ -111,7 +110,7 @@ impl Ends {
 
 /// The sets of all hypotheses, in or out of brackets.
 fn sets(
-    lexed: &Lexed,
+    points: &Points,
     explored: &Explored,
     list: &[(TerminalId, HypothesisId)],
     index_of: &FxHashMap<HypothesisId, u32>,
@@ -121,14 +120,14 @@ fn sets(
     let mut predecessors: Vec<Vec<u32>> = vec![Vec::new(); explored.order.len()];
     for (index, outcomes) in explored.outcomes.iter().enumerate() {
         for &(terminal, next) in outcomes {
-            match terminal.filter(|&terminal| !lexed.points.tables.is_ignored(terminal, is_nested)) {
+            match terminal.filter(|&terminal| !points.tables.is_ignored(terminal, is_nested)) {
                 Some(terminal) => {
                     let end = list.binary_search(&(terminal, next)).unwrap_or(list.len());
                     insert(&mut sets[index], end);
                 }
                 None => {
                     predecessors[index_of[&next] as usize].push(index as u32);
-                    if lexed.points.hypotheses.ends_here(next) {
+                    if points.hypotheses.ends_here(next) {
                         insert(&mut sets[index], list.len());
                     }
                 }

@@ -15,14 +15,13 @@
 //! They are made when asked for, by iteration until nothing changes.
 
 use maskwright_grammar::{ExprId, ExprPool, Symbol, TerminalId};
-use maskwright_scan::HypothesisId;
 use maskwright_scan::bits::{Bits, contains};
+use maskwright_scan::{HypothesisId, Points};
 use rustc_hash::FxHashMap;
 
 use super::ends::Explored;
 use super::neighbours::Neighbours;
 use crate::EngineError;
-use crate::lexed::Lexed;
 use crate::parser::{Frame, NodeId, Parser};
 use crate::spelling::{FutureId, Futures};
 
@@ -87,25 +86,24 @@ impl Floors {
     /// # Errors
     /// If a limit of the lexer is reached.
     pub(super) fn new(
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         explored: &Explored,
     ) -> Result<Floors, EngineError> {
-        let neighbours = Neighbours::new(lexed, futures, explored)?;
-        Ok(Floors::of(lexed, Some(neighbours)))
+        let neighbours = Neighbours::new(points, futures, explored)?;
+        Ok(Floors::of(points, Some(neighbours)))
     }
 
     /// The floors where a token of the vocabulary must end where one of the lexer does.
-    pub(super) fn aligned(lexed: &Lexed) -> Floors {
-        Floors::of(lexed, None)
+    pub(super) fn aligned(points: &Points) -> Floors {
+        Floors::of(points, None)
     }
 
-    fn of(lexed: &Lexed, neighbours: Option<Neighbours>) -> Floors {
-        let n_words = lexed.points.tables.n_terminals.div_ceil(64);
+    fn of(points: &Points, neighbours: Option<Neighbours>) -> Floors {
+        let n_words = points.tables.n_terminals.div_ceil(64);
         let mut known = Known {
             neighbours,
-            made: lexed
-                .points
+            made: points
                 .tables
                 .layout
                 .as_ref()
@@ -119,7 +117,7 @@ impl Floors {
         };
         known.context(vec![0; n_words].into());
         known.context(vec![u64::MAX; n_words].into());
-        for index in 0..lexed.points.tables.n_terminals {
+        for index in 0..points.tables.n_terminals {
             let neighbours = known.neighbours.as_ref();
             let behind = neighbours.map(|known| known.of_terminal(TerminalId::from_index(index)).clone());
             let context = behind.map_or(ContextId::ROOT, |behind| known.context(behind));
@@ -143,7 +141,7 @@ impl Floors {
     /// If a limit of the lexer is reached.
     pub(super) fn inside(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         spot: (HypothesisId, FutureId),
     ) -> Result<ContextId, EngineError> {
@@ -155,7 +153,7 @@ impl Floors {
             return Ok(context);
         }
         let Some(neighbours) = &mut known.neighbours else { return Ok(ContextId::ROOT) };
-        let set = neighbours.of_spot(lexed, futures, spot)?;
+        let set = neighbours.of_spot(points, futures, spot)?;
         let context = known.context(set);
         known.of_spot.insert(spot, context);
         Ok(context)

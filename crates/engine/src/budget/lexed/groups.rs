@@ -15,7 +15,7 @@ use super::search::Least;
 use super::witness::Witness;
 use crate::EngineError;
 use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin};
-use crate::lexed::{Lexed, Settled};
+use crate::lexed::{Settled, States};
 use crate::parser::{ConfigId, Parser};
 
 /// How many times as many items a search may take when no token is left otherwise.
@@ -33,7 +33,7 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    fn new(lexed: &mut Lexed, parser: &mut Parser, config: ConfigId) -> Result<Groups, EngineError> {
+    fn new(states: &mut States, parser: &mut Parser, config: ConfigId) -> Result<Groups, EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
         let n_words = vocabulary.n_words();
         let mut groups: FxHashMap<ConfigId, MaskBuilder> = FxHashMap::default();
@@ -42,9 +42,9 @@ impl Groups {
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
             for (byte, child) in trie.children(node) {
-                let Some(next) = lexed.step_loosely(parser, config, byte)? else { continue };
+                let Some(next) = states.step_loosely(parser, config, byte)? else { continue };
                 if !trie.tokens(child).is_empty() {
-                    match lexed.settle(parser, next)? {
+                    match states.settle(parser, next)? {
                         Settled::Viable(next) => {
                             let group = groups.entry(next).or_insert_with(|| MaskBuilder::new(n_words));
                             group.insert_all(trie.tokens(child));
@@ -76,12 +76,12 @@ impl LexedBudget {
     /// If a limit is reached.
     pub(in super::super) fn mask(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
         n_left: u32,
     ) -> Result<Option<MaskWithin>, EngineError> {
-        self.tokens_of(lexed, parser, config)?;
+        self.tokens_of(states, parser, config)?;
         let is_exact = self.groups.get(&config).is_none_or(|groups| groups.is_exact);
         let list = match self.groups.get(&config) {
             Some(groups) if n_left > groups.highest => return Ok(None),
@@ -96,7 +96,7 @@ impl LexedBudget {
         let mut mask = MaskBuilder::new(vocabulary.n_words());
         let mut is_empty = true;
         let mut status = if is_exact { MaskStatus::Exact } else { MaskStatus::Bound };
-        if lexed.configs.is_accepting(config) && n_left >= self.eos_cost {
+        if states.configs.is_accepting(config) && n_left >= self.eos_cost {
             let eos = vocabulary.eos_token_ids();
             mask.insert_all(eos);
             is_empty = eos.is_empty();
@@ -108,8 +108,8 @@ impl LexedBudget {
         for (next, tokens) in list.iter() {
             let fits = match is_given_up {
                 // Another search would take as long and be given up too.
-                true => self.known_upper(lexed, *next).filter(|upper| *upper <= limit).map(|_| true),
-                false => match self.fits_in_what_is_left(lexed, parser, *next, limit) {
+                true => self.known_upper(states, *next).filter(|upper| *upper <= limit).map(|_| true),
+                false => match self.fits_in_what_is_left(states, parser, *next, limit) {
                     Err(error) if error.is_budget_search() => {
                         is_given_up = true;
                         None
@@ -117,20 +117,20 @@ impl LexedBudget {
                     fits => fits?,
                 },
             };
-            if fits.is_none() || lexed.points.tables.is_contextual && fits == Some(false) {
+            if fits.is_none() || states.places().points.tables.is_contextual && fits == Some(false) {
                 status = MaskStatus::Bound;
             }
             if fits == Some(true) {
                 mask.union(tokens);
                 is_empty = false;
-                let upper = self.known_upper(lexed, *next);
+                let upper = self.known_upper(states, *next);
                 highest = highest.and_then(|highest| Some(highest.max(upper?)));
             } else {
                 highest = None;
             }
         }
-        if is_empty && !lexed.configs.is_accepting(config) {
-            mask.union(self.find_any(lexed, parser, &list, limit)?);
+        if is_empty && !states.configs.is_accepting(config) {
+            mask.union(self.find_any(states, parser, &list, limit)?);
             status = MaskStatus::Bound;
         }
         let mask = (Arc::new(mask.finish()), status);
@@ -151,14 +151,14 @@ impl LexedBudget {
     /// If a limit of the lexer or the parser is reached.
     pub(super) fn tokens_of(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Arc<[(ConfigId, MaskForm)]>, EngineError> {
         if let Some(known) = self.groups.get(&config) {
             return Ok(known.list.clone());
         }
-        let groups = Groups::new(lexed, parser, config)?;
+        let groups = Groups::new(states, parser, config)?;
         let list = groups.list.clone();
         self.group_bytes += groups.memory_usage();
         self.groups.insert(config, groups);
@@ -166,8 +166,8 @@ impl LexedBudget {
     }
 
     /// What is known of the upper bound of a configuration.
-    fn known_upper(&self, lexed: &Lexed, config: ConfigId) -> Option<u32> {
-        if lexed.configs.is_accepting(config) {
+    fn known_upper(&self, states: &States, config: ConfigId) -> Option<u32> {
+        if states.configs.is_accepting(config) {
             return Some(self.eos_cost);
         }
         Some(self.upper.configs.get(&config)?.known()? + self.eos_cost)
@@ -177,14 +177,14 @@ impl LexedBudget {
     /// token too, but searches that were given up may have hidden which.
     fn find_any<'a>(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         list: &'a [(ConfigId, MaskForm)],
         limit: u32,
     ) -> Result<&'a MaskForm, EngineError> {
         let mut order = Vec::with_capacity(list.len());
         for (index, &(config, _)) in list.iter().enumerate() {
-            order.push((self.floor(lexed, parser, config)?, index));
+            order.push((self.floor(states, parser, config)?, index));
         }
         order.retain(|&(floor, _)| floor <= limit);
         order.sort_unstable();
@@ -194,7 +194,7 @@ impl LexedBudget {
         while factor <= MAX_ESCALATION {
             for &(_, index) in &order {
                 let (config, tokens) = &list[index];
-                match self.exact_within(lexed, parser, *config, limit, items.saturating_mul(factor))? {
+                match self.exact_within(states, parser, *config, limit, items.saturating_mul(factor))? {
                     Ok(Some(least)) => {
                         // What a token was allowed for is known when it comes.
                         let least = Least::Exactly(least - self.eos_cost);
@@ -207,10 +207,10 @@ impl LexedBudget {
             }
             factor *= 4;
         }
-        if lexed.points.tables.is_contextual {
+        if states.places().points.tables.is_contextual {
             for &(_, index) in &order {
                 let (config, tokens) = &list[index];
-                if let Witness::Of(found) = self.witness(lexed, parser, *config)?
+                if let Witness::Of(found) = self.witness(states, parser, *config)?
                     && found.saturating_add(self.eos_cost) <= limit
                 {
                     return Ok(tokens);

@@ -45,7 +45,7 @@ use rustc_hash::FxHashMap;
 
 use crate::EngineError;
 use crate::ground::{NEVER, TokenCountStatus};
-use crate::lexed::Lexed;
+use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
 use crate::spelling::Spelling;
 use ends::{Ends, Explored};
@@ -161,7 +161,7 @@ impl LexedBudget {
     /// Asks one of the searches.
     fn ask<T>(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         is_upper: bool,
         ask: impl FnOnce(&mut Search, &mut Parts<'_>) -> Result<T, EngineError>,
@@ -169,42 +169,43 @@ impl LexedBudget {
         let spelling = self.spelling.clone();
         let mut spelling = spelling.lock();
         if !std::mem::replace(&mut self.has_floors, true) {
-            self.aligned_floors = Floors::aligned(lexed);
+            let points = &mut states.places_mut().points;
+            self.aligned_floors = Floors::aligned(points);
             // Under the contextual discipline neighbours depend on the place.
-            if !lexed.points.tables.is_contextual
-                && let Some(explored) = Explored::new(lexed)?
+            if !points.tables.is_contextual
+                && let Some(explored) = Explored::new(points)?
             {
-                self.floors = Floors::new(lexed, &spelling.futures, &explored)?;
-                self.runs.ends = Some(Ends::new(lexed, &explored));
+                self.floors = Floors::new(points, &spelling.futures, &explored)?;
+                self.runs.ends = Some(Ends::new(points, &explored));
             }
         }
         let LexedBudget { runs, floors, aligned_floors, exact, upper, .. } = self;
         let (search, floors) = if is_upper { (upper, aligned_floors) } else { (exact, floors) };
-        ask(search, &mut Parts { parser, lexed, futures: &mut spelling.futures, runs, floors })
+        ask(search, &mut Parts { parser, states, futures: &mut spelling.futures, runs, floors })
     }
 
     /// A lower bound on the number of tokens of a text that is not complete.
     fn floor(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<u32, EngineError> {
-        Ok(self.ask(lexed, parser, false, |_, parts| floor(parts, config))? + self.eos_cost)
+        Ok(self.ask(states, parser, false, |_, parts| floor(parts, config))? + self.eos_cost)
     }
 
     /// The number of tokens of some completion of a text that is not complete, if one of at most `limit` is found in
     /// which tokens end where the lexer's do.
     fn upper_within(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<u32>, EngineError> {
         let Some(room) = limit.checked_sub(self.eos_cost) else { return Ok(None) };
         let found = self
-            .ask(lexed, parser, true, |search, parts| search.within(parts, config, room, MAX_UPPER_ITEMS));
+            .ask(states, parser, true, |search, parts| search.within(parts, config, room, MAX_UPPER_ITEMS));
         if found.is_err() {
             self.upper.clear();
         }
@@ -215,7 +216,7 @@ impl LexedBudget {
     /// search was given up, if it was.
     fn exact_within(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
         limit: u32,
@@ -224,7 +225,7 @@ impl LexedBudget {
         let Some(room) = limit.checked_sub(self.eos_cost) else { return Ok(Ok(None)) };
         let before = self.exact.work();
         let found =
-            self.ask(lexed, parser, false, |search, parts| search.within(parts, config, room, max_items));
+            self.ask(states, parser, false, |search, parts| search.within(parts, config, room, max_items));
         self.left = self.left.saturating_sub(self.exact.work() - before);
         match found {
             Err(error) if error.is_budget_search() => {
@@ -252,29 +253,29 @@ impl LexedBudget {
     /// If a limit is reached before any completion is found.
     pub(super) fn least(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
-        if lexed.configs.is_accepting(config) {
+        if states.configs.is_accepting(config) {
             return Ok((self.eos_cost, TokenCountStatus::Exact));
         }
-        let upper = match self.upper_within(lexed, parser, config, MAX_BOUND) {
+        let upper = match self.upper_within(states, parser, config, MAX_BOUND) {
             Err(error) if error.is_budget_search() => None,
             upper => upper?,
         };
         let better = upper.map_or(MAX_BOUND, |upper| upper.saturating_sub(1));
-        let exact = self.exact_within(lexed, parser, config, better, self.patience)?;
+        let exact = self.exact_within(states, parser, config, better, self.patience)?;
         let error = match (exact, upper) {
             (Ok(Some(least)), _) | (Ok(None), Some(least)) => return Ok((least, TokenCountStatus::Exact)),
-            (Ok(None), None) if !lexed.points.tables.is_contextual => {
+            (Ok(None), None) if !states.places().points.tables.is_contextual => {
                 return Ok((NEVER, TokenCountStatus::Exact));
             }
             (Err(_), Some(least)) => return Ok((least, TokenCountStatus::Upper)),
             (Ok(None), None) => EngineError::budget_search(self.patience),
             (Err(error), None) => error,
         };
-        match self.witness(lexed, parser, config)? {
+        match self.witness(states, parser, config)? {
             Witness::Of(found) => Ok((found + self.eos_cost, TokenCountStatus::Upper)),
             Witness::Nothing => Ok((NEVER, TokenCountStatus::Exact)),
             Witness::GivenUp => Err(error),
@@ -287,31 +288,31 @@ impl LexedBudget {
     /// If a limit is reached before any completion is found.
     pub(super) fn fits(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<bool>, EngineError> {
         self.left = parser.shared.limits.budget_items;
-        self.fits_in_what_is_left(lexed, parser, config, limit)
+        self.fits_in_what_is_left(states, parser, config, limit)
     }
 
     /// The same within the work that is left of the present call.
     fn fits_in_what_is_left(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<bool>, EngineError> {
         let limit = limit.min(MAX_BOUND);
-        if lexed.configs.is_accepting(config) {
+        if states.configs.is_accepting(config) {
             return Ok(Some(self.eos_cost <= limit));
         }
         let room = limit.saturating_sub(self.eos_cost);
         let known = self.upper.configs.get(&config).and_then(|known| known.known());
         if known.is_some_and(|known| known <= room)
-            || self.upper_within(lexed, parser, config, limit)?.is_some()
+            || self.upper_within(states, parser, config, limit)?.is_some()
         {
             return Ok(Some(true));
         }
@@ -321,7 +322,7 @@ impl LexedBudget {
         if self.left == 0 && parser.shared.limits.budget_items > 0 {
             return Ok(None);
         }
-        let exact = self.exact_within(lexed, parser, config, limit, self.patience.min(self.left))?;
+        let exact = self.exact_within(states, parser, config, limit, self.patience.min(self.left))?;
         Ok(exact.ok().map(|least| least.is_some()))
     }
 }

@@ -10,13 +10,12 @@
 //! terminal may end, once per grammar.
 
 use maskwright_grammar::TerminalId;
-use maskwright_scan::HypothesisId;
 use maskwright_scan::bits::{Bits, insert};
+use maskwright_scan::{HypothesisId, Points};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ends::Explored;
 use crate::EngineError;
-use crate::lexed::Lexed;
 use crate::spelling::{FutureId, Futures};
 
 /// Behind one terminal, no more places than this are looked at; all terminals are neighbours then.
@@ -39,32 +38,28 @@ impl Neighbours {
     /// # Errors
     /// If a limit of the lexer is reached.
     pub(super) fn new(
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         explored: &Explored,
     ) -> Result<Neighbours, EngineError> {
         let ends = &explored.last_bytes;
-        let n_words = lexed.points.tables.n_terminals.div_ceil(64);
-        let behind = behind_bytes(
-            futures,
-            lexed.points.tables.lexer.byte_classes(),
-            lexed.points.hypotheses.n_classes(),
-        );
-        let mut of_terminal: Vec<Bits> = Vec::with_capacity(lexed.points.tables.n_terminals);
+        let n_words = points.tables.n_terminals.div_ceil(64);
+        let behind = behind_bytes(futures, points.tables.lexer.byte_classes(), points.hypotheses.n_classes());
+        let mut of_terminal: Vec<Bits> = Vec::with_capacity(points.tables.n_terminals);
         let mut position = 0;
-        for index in 0..lexed.points.tables.n_terminals {
+        for index in 0..points.tables.n_terminals {
             let n_ends = ends[position..].iter().take_while(|end| end.0.index() == index).count();
             let mut search = Search::new(n_words);
             for &(_, class, hypothesis) in &ends[position..position + n_ends] {
                 for &(byte, future) in &behind[usize::from(class)] {
-                    search.read(lexed, futures, hypothesis, byte, future)?;
+                    search.read(points, futures, hypothesis, byte, future)?;
                 }
             }
-            of_terminal.push(search.finish(lexed, futures)?);
+            of_terminal.push(search.finish(points, futures)?);
             position += n_ends;
         }
         if let Some((newline, made)) =
-            lexed.points.tables.layout.as_ref().map(|layout| (layout.newline, [layout.indent, layout.dedent]))
+            points.tables.layout.as_ref().map(|layout| (layout.newline, [layout.indent, layout.dedent]))
         {
             // What indentation makes stands behind a newline, or behind more of it.
             for terminal in made {
@@ -80,7 +75,7 @@ impl Neighbours {
     /// If a limit of the lexer is reached.
     pub(super) fn of_spot(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         spot: Spot,
     ) -> Result<Bits, EngineError> {
@@ -89,7 +84,7 @@ impl Neighbours {
         }
         let mut search = Search::new(self.n_words);
         search.stack.push(spot);
-        let set = search.finish(lexed, futures)?;
+        let set = search.finish(points, futures)?;
         self.of_spot.insert(spot, set.clone());
         Ok(set)
     }
@@ -126,23 +121,21 @@ impl Search {
     /// Reads a byte that leaves `future` of the token.
     fn read(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &Futures,
         hypothesis: HypothesisId,
         byte: u8,
         future: FutureId,
     ) -> Result<(), EngineError> {
         self.outcomes.clear();
-        let class = usize::from(lexed.points.tables.lexer.byte_classes()[usize::from(byte)]);
-        lexed.points.read_class(hypothesis, class, &mut self.outcomes)?;
+        let class = usize::from(points.tables.lexer.byte_classes()[usize::from(byte)]);
+        points.read_class(hypothesis, class, &mut self.outcomes)?;
         for &(terminal, next) in &self.outcomes {
             // Newlines are read or passed over: in brackets they are ignored.
-            if let Some(terminal) =
-                terminal.filter(|&terminal| !lexed.points.tables.is_ignored(terminal, false))
-            {
+            if let Some(terminal) = terminal.filter(|&terminal| !points.tables.is_ignored(terminal, false)) {
                 insert(&mut self.found, terminal.index());
             }
-            let is_passed = terminal.is_none_or(|terminal| lexed.points.tables.is_ignored(terminal, true));
+            let is_passed = terminal.is_none_or(|terminal| points.tables.is_ignored(terminal, true));
             if is_passed && !futures.edges(future).is_empty() && self.seen.insert((next, future)) {
                 self.stack.push((next, future));
             }
@@ -150,10 +143,10 @@ impl Search {
         Ok(())
     }
 
-    fn finish(mut self, lexed: &mut Lexed, futures: &Futures) -> Result<Bits, EngineError> {
+    fn finish(mut self, points: &mut Points, futures: &Futures) -> Result<Bits, EngineError> {
         while let Some((hypothesis, future)) = self.stack.pop() {
             for &(byte, next) in futures.edges(future) {
-                self.read(lexed, futures, hypothesis, byte, next)?;
+                self.read(points, futures, hypothesis, byte, next)?;
             }
             if self.seen.len() > MAX_PLACES {
                 self.found.fill(u64::MAX);

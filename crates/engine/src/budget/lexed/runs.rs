@@ -12,13 +12,12 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
-use maskwright_scan::{Blanks, HypothesisId, Point};
+use maskwright_scan::{Blanks, HypothesisId, Point, Points};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ends::Ends;
 use super::walks::{End, Walk, Walks};
 use crate::EngineError;
-use crate::lexed::Lexed;
 use crate::spelling::{FutureId, Futures};
 
 /// Making a level takes the time of so many looks.
@@ -88,7 +87,7 @@ impl Runs {
     /// The run from `start`.
     pub(super) fn run(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &mut Futures,
         start: RunStart,
     ) -> Result<RunId, EngineError> {
@@ -107,7 +106,7 @@ impl Runs {
         if start.future == futures.root() {
             run.add_pending(start.point, 0);
         } else {
-            let walk = self.walks.walk(&mut lexed.points, futures, start)?;
+            let walk = self.walks.walk(points, futures, start)?;
             run.add_walk(walk, Blanks::More(0), 0);
         }
         let id = RunId(self.runs.len() as u32);
@@ -119,7 +118,7 @@ impl Runs {
     /// The exits of a run for a terminal (for the end of the text) at `cost`; `None` if it has none at this cost or more.
     pub(super) fn level(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &mut Futures,
         id: RunId,
         terminal: Option<TerminalId>,
@@ -134,41 +133,41 @@ impl Runs {
                 return Ok(Some(level.clone()));
             }
             if let Some(before) = n_levels.checked_sub(1) {
-                self.walk_on(lexed, futures, index, terminal, before)?;
+                self.walk_on(points, futures, index, terminal, before)?;
             }
             let (is_any_found, n_looks) = self.runs[index].has_exits(terminal, n_levels);
             self.n_looks += n_looks;
-            if !is_any_found && !self.goes_on(lexed, futures, index, terminal, n_levels)? {
+            if !is_any_found && !self.goes_on(points, futures, index, terminal, n_levels)? {
                 return Ok(None);
             }
-            self.add_level(lexed, futures, index, terminal, n_levels)?;
+            self.add_level(points, futures, index, terminal, n_levels)?;
         }
     }
 
     /// Walks from the points at `cost` that are worth it for `terminal`.
     fn walk_on(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &mut Futures,
         index: usize,
         terminal: Option<TerminalId>,
         cost: u32,
     ) -> Result<(), EngineError> {
-        let points = match self.runs[index].pending.get_mut(cost as usize) {
+        let pending = match self.runs[index].pending.get_mut(cost as usize) {
             Some(pending) => std::mem::take(pending),
             None => return Ok(()),
         };
         let is_nested = self.runs[index].is_nested;
         let mut left = FxHashMap::default();
-        for (hypothesis, points) in points {
-            if !self.is_worth_it(lexed, futures, index, terminal, hypothesis, cost)? {
-                left.insert(hypothesis, points);
+        for (hypothesis, waiting) in pending {
+            if !self.is_worth_it(points, futures, index, terminal, hypothesis, cost)? {
+                left.insert(hypothesis, waiting);
                 continue;
             }
-            for point in points {
+            for point in waiting {
                 if self.runs[index].costs.get(&point) == Some(&cost) {
                     let start = RunStart { point: point.begun(), future: futures.root(), is_nested };
-                    let walk = self.walks.walk(&mut lexed.points, futures, start)?;
+                    let walk = self.walks.walk(points, futures, start)?;
                     self.runs[index].add_walk(walk, point.line, cost + 1);
                 }
             }
@@ -180,7 +179,7 @@ impl Runs {
     /// Whether some point at `cost` or more is worth a walk for `terminal`.
     fn goes_on(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &mut Futures,
         index: usize,
         terminal: Option<TerminalId>,
@@ -191,7 +190,7 @@ impl Runs {
             let hypotheses: Vec<HypothesisId> = self.runs[index].pending[at].keys().copied().collect();
             for hypothesis in hypotheses {
                 self.n_looks += 1;
-                if self.is_worth_it(lexed, futures, index, terminal, hypothesis, at as u32)? {
+                if self.is_worth_it(points, futures, index, terminal, hypothesis, at as u32)? {
                     return Ok(true);
                 }
             }
@@ -203,7 +202,7 @@ impl Runs {
     /// vocabulary whose rest is not as cheaply spelled anew (lemma 1).
     fn is_worth_it(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &mut Futures,
         index: usize,
         terminal: Option<TerminalId>,
@@ -217,14 +216,14 @@ impl Runs {
             return Ok(!is_known && ends.may_end_text(hypothesis, run.is_nested));
         };
         let Some(behind) = ends.behind(hypothesis, terminal, run.is_nested) else { return Ok(true) };
-        let is_newline = lexed.points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
+        let is_newline = points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
         for hypothesis in behind {
             let Some(&known) =
                 run.root_costs.get(&(Some(terminal), Blanks::None, hypothesis)).filter(|_| !is_newline)
             else {
                 return Ok(true);
             };
-            let bytes = self.walks.readable(&mut lexed.points, hypothesis)?;
+            let bytes = self.walks.readable(points, hypothesis)?;
             // A rest with D tokens is of use at the next cost iff D > that − known.
             if futures.worst(ByteSet::FULL, bytes) > (cost + 1).saturating_sub(known) {
                 return Ok(true);
@@ -236,7 +235,7 @@ impl Runs {
     /// Makes a level of what was found.
     fn add_level(
         &mut self,
-        lexed: &mut Lexed,
+        points: &mut Points,
         futures: &mut Futures,
         index: usize,
         terminal: Option<TerminalId>,
@@ -248,9 +247,7 @@ impl Runs {
         let Runs { runs, walks, .. } = self;
         let Run { walks: of_run, root_costs, .. } = &mut runs[index];
         for (walk, before) in of_run.get(cost as usize).into_iter().flatten() {
-            for &((_, line, hypothesis), future) in
-                walks.exits(&mut lexed.points, futures, walk, terminal)?.iter()
-            {
+            for &((_, line, hypothesis), future) in walks.exits(points, futures, walk, terminal)?.iter() {
                 let end = (terminal, line.after_bytes(*before), hypothesis);
                 if future != root {
                     parts.entry(end).or_default().push(future);

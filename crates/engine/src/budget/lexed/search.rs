@@ -111,12 +111,12 @@ impl Search {
         bound: u32,
     ) -> Result<Option<u32>, EngineError> {
         let mut found: Option<u32> = None;
-        for reading in parts.lexed.readings(parts.parser, config)? {
-            let start =
-                RunStart { point: reading.point, future: parts.futures.root(), is_nested: reading.depth > 0 };
-            let run = parts.runs.run(parts.lexed, parts.futures, start)?;
-            let blocks = self.summaries.blocks.of(&reading.widths, reading.depth);
-            let threads = parts.parser.configs.threads(reading.parser).to_vec();
+        for start in parts.states.starts(parts.parser, config)? {
+            let begin =
+                RunStart { point: start.point, future: parts.futures.root(), is_nested: start.depth > 0 };
+            let run = parts.runs.run(&mut parts.states.places_mut().points, parts.futures, begin)?;
+            let blocks = self.summaries.blocks.of(&start.widths, start.depth);
+            let threads = parts.parser.configs.threads(start.parser).to_vec();
             let mut ways = Vec::with_capacity(threads.len());
             for Thread { terminal, next, node, .. } in threads {
                 let floors = &mut *parts.floors;
@@ -124,7 +124,7 @@ impl Search {
                 let floor = floors.of_place(parts.parser, (next, node), context);
                 ways.push((terminal, (next, node), floor));
             }
-            let mut can_end = reading.can_end;
+            let mut can_end = start.can_end;
             for cost in 0..=bound {
                 let room = found.map_or(bound, |found| found - 1);
                 ways.retain(|&(_, _, floor)| floor.saturating_add(cost) <= room);
@@ -148,7 +148,7 @@ impl Search {
                         if self.summaries.is_upper && exit.future != parts.futures.root() {
                             continue;
                         }
-                        for control in self.summaries.behind(parts, blocks, reading.line, exit) {
+                        for control in self.summaries.behind(parts, blocks, start.line, exit) {
                             let Some(room) = found.map_or(bound, |found| found - 1).checked_sub(cost) else {
                                 break;
                             };
@@ -256,11 +256,11 @@ pub(super) fn floor(parts: &mut Parts<'_>, config: ConfigId) -> Result<u32, Engi
     let floors = &mut *parts.floors;
     let mut least = u32::MAX;
 
-    for reading in parts.lexed.readings(parts.parser, config)? {
-        if reading.can_end {
+    for start in parts.states.starts(parts.parser, config)? {
+        if start.can_end {
             return Ok(1);
         }
-        for Thread { terminal, next, node, .. } in parts.parser.configs.threads(reading.parser).to_vec() {
+        for Thread { terminal, next, node, .. } in parts.parser.configs.threads(start.parser).to_vec() {
             let context = floors.behind(terminal);
             least = least.min(floors.of_place(parts.parser, (next, node), context));
         }

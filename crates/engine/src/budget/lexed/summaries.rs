@@ -18,7 +18,7 @@ use super::controls::{Control, ControlId, Controls, InText};
 use super::floors::{ContextId, Floors};
 use super::runs::{Exit, RunId, RunStart, Runs};
 use crate::EngineError;
-use crate::lexed::Lexed;
+use crate::lexed::States;
 use crate::parser::Parser;
 use crate::spelling::{FutureId, Futures};
 
@@ -38,7 +38,7 @@ type Spot = (SummaryId, ExprId, HypothesisId, BlocksId);
 /// What is asked of all parts in turn: the parser's rules, what reads bytes, and what tokens there are.
 pub(super) struct Parts<'a> {
     pub(super) parser: &'a mut Parser,
-    pub(super) lexed: &'a mut Lexed,
+    pub(super) states: &'a mut States,
     pub(super) futures: &'a mut Futures,
     pub(super) runs: &'a mut Runs,
     pub(super) floors: &'a mut Floors,
@@ -148,7 +148,8 @@ impl Summaries {
     ) -> Result<Option<Arc<[Exit]>>, EngineError> {
         self.check()?;
         let n_looks = parts.runs.n_looks();
-        let level = parts.runs.level(parts.lexed, parts.futures, run, terminal, cost)?;
+        let level =
+            parts.runs.level(&mut parts.states.places_mut().points, parts.futures, run, terminal, cost)?;
         self.n_looks += parts.runs.n_looks() - n_looks;
         Ok(level)
     }
@@ -190,7 +191,7 @@ impl Summaries {
         exit: &Exit,
     ) -> Vec<ControlId> {
         let text = |blocks| InText { hypothesis: exit.hypothesis, future: exit.future, blocks };
-        let Some(layout) = parts.lexed.points.tables.layout.as_ref() else {
+        let Some(layout) = parts.states.places().points.tables.layout.as_ref() else {
             return vec![self.controls.intern(Control::Text(text(blocks)))];
         };
         let Some(terminal) = exit.terminal else { return Vec::new() };
@@ -233,9 +234,11 @@ impl Summaries {
         control: ControlId,
     ) -> Result<ContextId, EngineError> {
         match self.controls.get(control) {
-            Control::Text(text) => {
-                parts.floors.inside(parts.lexed, parts.futures, (text.hypothesis, text.future))
-            }
+            Control::Text(text) => parts.floors.inside(
+                &mut parts.states.places_mut().points,
+                parts.futures,
+                (text.hypothesis, text.future),
+            ),
             // What indentation makes takes no token anyway.
             Control::Indent(_) | Control::Dedents(..) | Control::End(_) => Ok(ContextId::ROOT),
         }
@@ -336,7 +339,7 @@ impl Summaries {
             control = self.controls.intern(Control::Text(text));
             let is_root = text.future == parts.futures.root();
             let n_open = self.blocks.n_open(text.blocks);
-            if is_root && n_open > 0 && parts.lexed.points.hypotheses.ends_here(text.hypothesis) {
+            if is_root && n_open > 0 && parts.states.places().points.hypotheses.ends_here(text.hypothesis) {
                 let end = self.controls.intern(Control::End(n_open));
                 self.push(parts, cost, id, (state, end))?;
             }
@@ -443,7 +446,9 @@ impl Summaries {
         text: InText,
         bound: u32,
     ) -> Result<Option<u32>, EngineError> {
-        if text.future == parts.futures.root() && parts.lexed.points.hypotheses.ends_here(text.hypothesis) {
+        if text.future == parts.futures.root()
+            && parts.states.places().points.hypotheses.ends_here(text.hypothesis)
+        {
             return Ok(Some(0));
         }
         let run = self.run(parts, text)?;
@@ -463,7 +468,7 @@ impl Summaries {
             future: text.future,
             is_nested: self.blocks.is_nested(text.blocks),
         };
-        parts.runs.run(parts.lexed, parts.futures, start)
+        parts.runs.run(&mut parts.states.places_mut().points, parts.futures, start)
     }
 
     /// Takes the levels of a run that the bound has room for.
@@ -499,7 +504,7 @@ impl Summaries {
         control: ControlId,
         terminal: TerminalId,
     ) -> Option<ControlId> {
-        let layout = parts.lexed.points.tables.layout.as_ref()?;
+        let layout = parts.states.places().points.tables.layout.as_ref()?;
         let next = match self.controls.get(control) {
             Control::Indent(text) if terminal == layout.indent => Control::Text(text),
             Control::Dedents(text, 1) if terminal == layout.dedent => Control::Text(text),

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use super::LexedBudget;
 use super::search::Least;
 use crate::EngineError;
-use crate::lexed::Lexed;
+use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
 
 /// The most tokens that one search token by token tries, over the masks of all configurations.
@@ -41,7 +41,7 @@ impl LexedBudget {
     /// If a limit of the lexer or the parser is reached.
     pub(super) fn witness(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Witness, EngineError> {
@@ -51,9 +51,9 @@ impl LexedBudget {
         if let Some(&known) = self.unwitnessed.get(&config) {
             return Ok(known);
         }
-        let found = match self.way_of_text(lexed, parser, config)? {
+        let found = match self.way_of_text(states, parser, config)? {
             Some(way) => Ok(way),
-            None => self.way_of_tokens(lexed, parser, config)?,
+            None => self.way_of_tokens(states, parser, config)?,
         };
         let way = match found {
             Ok(way) => way,
@@ -76,13 +76,13 @@ impl LexedBudget {
     /// The configurations before and after each token of a text that completes one of `config`.
     fn way_of_text(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Option<Vec<ConfigId>>, EngineError> {
         let vocabulary = parser.shared.vocabulary.clone();
         let spells = |byte: u8| vocabulary.fewest_tokens(&[byte])[0].is_some();
-        let Some(text) = lexed.completing_text(parser, config, &spells)? else { return Ok(None) };
+        let Some(text) = states.completing_text(parser, config, &spells)? else { return Ok(None) };
         let fewest = vocabulary.fewest_tokens(&text);
         let (mut way, mut position) = (vec![config], 0);
         let mut last = config;
@@ -93,20 +93,20 @@ impl LexedBudget {
                     && vocabulary.fewest_tokens(&text[position..end])[0] == Some(1)
             });
             let Some(end) = next else { return Ok(None) };
-            match lexed.step_all(parser, last, &text[position..end])? {
+            match states.step_all(parser, last, &text[position..end])? {
                 Some(next) => last = next,
                 None => return Ok(None),
             }
             way.push(last);
             position = end;
         }
-        Ok(lexed.configs.is_accepting(last).then_some(way))
+        Ok(states.configs.is_accepting(last).then_some(way))
     }
 
     /// The same found token by token, those that leave the fewest terminals to read first; or why none was found.
     fn way_of_tokens(
         &mut self,
-        lexed: &mut Lexed,
+        states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Result<Vec<ConfigId>, Witness>, EngineError> {
@@ -118,7 +118,7 @@ impl LexedBudget {
         let mut n_places = 0;
         let mut is_exact = true;
         while let Some(Reverse((_, n_tokens, place))) = heap.pop() {
-            if lexed.configs.is_accepting(place) {
+            if states.configs.is_accepting(place) {
                 let mut way = vec![place];
                 let mut at = place;
                 while at != config {
@@ -132,14 +132,14 @@ impl LexedBudget {
             if n_places > max_places {
                 return Ok(Err(Witness::GivenUp));
             }
-            let tokens = self.tokens_of(lexed, parser, place)?;
+            let tokens = self.tokens_of(states, parser, place)?;
             is_exact &= self.groups.get(&place).is_some_and(|groups| groups.is_exact);
             for &(next, _) in tokens.iter() {
                 if before.contains_key(&next) {
                     continue;
                 }
                 before.insert(next, place);
-                let least = lexed.fewest_terminals(parser, next);
+                let least = states.fewest_terminals(parser, next);
                 heap.push(Reverse(((n_tokens + 1).saturating_add(least), n_tokens + 1, next)));
             }
         }

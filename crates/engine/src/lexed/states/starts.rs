@@ -1,13 +1,16 @@
-//! Where the readings of a configuration stand: what limits on tokens begin their searches at.
+//! Where the readings of a configuration stand: the starts of searches with a limit on tokens.
+//!
+//! [`States::starts`] lists what such a search needs of each thread, without ids of this floor. An example: in Python, in a
+//! statement inside `if x:` whose block is 4 wide, a start has the widths 0 and 4 and no open bracket.
 
 use maskwright_scan::{Blanks, Point};
 
-use super::Lexed;
+use super::States;
 use crate::EngineError;
 use crate::parser::{ConfigId, Parser};
 
 /// One reading of a text: the lexer's point, the parser's configuration, the blocks around.
-pub(crate) struct Reading {
+pub(crate) struct Start {
     /// Before any bytes; `line` is the width there.
     pub(crate) point: Point,
     pub(crate) line: Option<u32>,
@@ -18,33 +21,34 @@ pub(crate) struct Reading {
     pub(crate) can_end: bool,
 }
 
-impl Lexed {
+impl States {
     /// The readings of a configuration.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn readings(
+    pub(crate) fn starts(
         &mut self,
         parser: &mut Parser,
         config: ConfigId,
-    ) -> Result<Vec<Reading>, EngineError> {
-        let threads = self.configs.threads(config).to_vec();
-        let mut readings = Vec::with_capacity(threads.len());
+    ) -> Result<Vec<Start>, EngineError> {
+        let places = &mut self.completions.outlook.places;
+        let threads = self.configs.threads(config);
+        let mut starts = Vec::with_capacity(threads.len());
         for thread in threads {
-            let can_end = self.can_end(parser, thread.parser, thread.layout)?;
-            let layout = self.layouts.get(thread.layout);
-            readings.push(Reading {
+            let can_end = places.can_end(parser, (thread.parser, thread.layout))?.value;
+            let layout = places.layouts.get(thread.layout);
+            starts.push(Start {
                 point: Point {
                     hypothesis: thread.hypothesis,
                     line: if layout.line.is_some() { Blanks::More(0) } else { Blanks::None },
                 },
                 line: layout.line,
                 parser: thread.parser,
-                widths: self.layouts.widths(layout.blocks),
+                widths: places.layouts.widths(layout.blocks),
                 depth: layout.depth,
                 can_end,
             });
         }
-        Ok(readings)
+        Ok(starts)
     }
 }

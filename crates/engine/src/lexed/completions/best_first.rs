@@ -1,22 +1,29 @@
 //! A best-first search for a completion, token by token, with the lexer's actual steps.
 //!
-//! Places are ranked by the tokens read so far plus twice the fewest that the rules still need ([`distance`](super::distance)):
-//! weighted A*. So a short completion is found after few places, however many other ways there are and however deep they
-//! nest. A completion found from one place also serves every place along it. A search without end stops at its limit.
+//! [`BestFirst`] is asked last, where neither the scopes nor the [summaries](super::pushdown) say whether a thread has a completion.
+//! It visits threads at ends of tokens. A thread's rank is the number of tokens read so far plus twice the fewest that the rules still
+//! need ([`distance`](super::distance)): weighted A*. So a short completion is found after few visits, however many other ways
+//! there are and however deep they nest.
+//!
+//! An example: after `f(` in C, the thread after `)` has the lowest rank, and the search looks there before it looks at any
+//! argument.
+//!
+//! A completion found from one thread also serves every thread along the way. A search without end stops at its limit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use maskwright_grammar::TerminalId;
-use maskwright_scan::{HypothesisId, LayoutId};
+use maskwright_scan::{HypothesisId, LexerTables};
 use rustc_hash::FxHashSet;
 
-use super::distance::NEVER;
-use super::{Lexed, LexedThread};
+use super::super::outlook::Outlook;
+use super::super::places::LexedThread;
+use super::distance::{Distances, NEVER};
 use crate::EngineError;
 use crate::parser::{ConfigId, Parser};
 
-/// The most places that one search for a completion visits.
+/// The most threads that one search for a completion visits.
 const MAX_PLACES: usize = 5_000;
 /// The most threads of the parser, and frames on top of their stacks, that one search visits. With a rule that can always
 /// continue, they grow with the distance.
@@ -29,29 +36,9 @@ const REGAINED: usize = 1_000;
 const WEIGHT: u32 = 2;
 
 /// The error if no search has decided whether the language has a text.
-pub(super) fn limit() -> EngineError {
+pub(in super::super) fn limit() -> EngineError {
     let what = "places to look for a text in, where tokens cannot stand side by side";
     EngineError::lexed_limit(what, MAX_PLACES)
-}
-
-/// How many threads the next search may visit: fewer after searches that were given up, more after others.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience(usize);
-
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience(MAX_THREADS)
-    }
-}
-
-impl Patience {
-    /// Learns how a search has ended.
-    fn learn(&mut self, found: &Found) {
-        self.0 = match found {
-            Found::GivenUp => (self.0 / 2).max(MIN_THREADS),
-            Found::Path(_) | Found::Nothing => (self.0 + REGAINED).min(MAX_THREADS),
-        };
-    }
 }
 
 /// How far a search goes.
@@ -81,27 +68,49 @@ pub(super) enum Found {
     GivenUp,
 }
 
-impl Lexed {
+/// The search, and what it has learnt.
+pub(super) struct BestFirst {
+    distances: Distances,
+    /// How many threads of the parser the next search may visit: fewer after searches that were given up, more after others.
+    patience: usize,
+}
+
+impl BestFirst {
+    pub(super) fn new(tables: &LexerTables) -> BestFirst {
+        BestFirst { distances: Distances::new(tables), patience: MAX_THREADS }
+    }
+
     /// Looks for a completion from one of `roots`. Skips good ends of tokens if that loses no completion.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
-    pub(super) fn search_best_first(
+    pub(super) fn search(
         &mut self,
+        outlook: &mut Outlook,
         parser: &mut Parser,
         roots: &[LexedThread],
         goal: Goal,
     ) -> Result<Found, EngineError> {
         if goal == Goal::End {
-            return self.search_within(parser, roots, goal, MAX_THREADS);
+            return self.search_within(outlook, parser, roots, goal, MAX_THREADS);
         }
-        let found = self.search_within(parser, roots, goal, self.patience.0)?;
-        self.patience.learn(&found);
+        let found = self.search_within(outlook, parser, roots, goal, self.patience)?;
+        self.patience = match found {
+            Found::GivenUp => (self.patience / 2).max(MIN_THREADS),
+            Found::Path(_) | Found::Nothing => (self.patience + REGAINED).min(MAX_THREADS),
+        };
         Ok(found)
+    }
+
+    /// The fewest terminals with which the rules can finish the text from a configuration of the parser; [`u32::MAX`] if they
+    /// cannot.
+    pub(super) fn fewest_terminals(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
+        self.distances.of_config(parser, config)
     }
 
     fn search_within(
         &mut self,
+        outlook: &mut Outlook,
         parser: &mut Parser,
         roots: &[LexedThread],
         goal: Goal,
@@ -118,24 +127,23 @@ impl Lexed {
             }
         }
         // Good ends are followed too if the rules cannot be finished after them without doubtful terminals.
-        let takes_good = goal == Goal::End || !self.is_main_complete();
+        let takes_good = goal == Goal::End || !outlook.scopes.is_main_complete();
         while let Some(Reverse((_, at))) = heap.pop() {
             let Visit { thread, n_tokens, .. } = visits[at];
-            let is_nested = self.layouts.get(thread.layout).depth > 0;
+            let is_nested = outlook.places.is_nested(thread.layout);
             if goal == Goal::End
-                && self.may_end(thread.hypothesis, is_nested)?
-                && self.can_end(parser, thread.parser, thread.layout)?
+                && outlook.may_end(thread.hypothesis, is_nested)?
+                && outlook.places.can_end(parser, (thread.parser, thread.layout))?.value
             {
                 return Ok(Found::Path(path(&visits, at)));
             }
-            for &end in self.next_tokens(thread.hypothesis, is_nested)?.iter() {
+            for &end in outlook.next_tokens(thread.hypothesis, is_nested)?.iter() {
                 if end.is_good && !takes_good {
                     continue;
                 }
-                for (config, layout) in self.after_any_token(parser, thread, end.terminal)? {
-                    let hypothesis = self.exact(parser, end.next, config, layout)?;
-                    let next = LexedThread { hypothesis, parser: config, layout };
-                    let threads = parser.configs.threads(config).iter();
+                for place in outlook.after_any_token(parser, thread, end.terminal)? {
+                    let next = outlook.thread_at(parser, end.next, place)?;
+                    let threads = parser.configs.threads(next.parser).iter();
                     n_threads += threads.map(|own| 1 + parser.stacks.frames(own.node).len()).sum::<usize>();
                     if n_threads > max_threads || seen.len() > MAX_PLACES {
                         return Ok(Found::GivenUp);
@@ -143,11 +151,11 @@ impl Lexed {
                     if !seen.insert(next) {
                         continue;
                     }
-                    let verdict = self.is_viable_at_once(parser, next)?;
+                    let verdict = outlook.is_viable_at_once(parser, next)?;
                     if verdict == Some(false) {
                         continue;
                     }
-                    let distance = self.distances.of_config(parser, config);
+                    let distance = self.distances.of_config(parser, next.parser);
                     if distance == NEVER {
                         continue;
                     }
@@ -165,19 +173,14 @@ impl Lexed {
         Ok(Found::Nothing)
     }
 
-    fn after_any_token(
-        &mut self,
-        parser: &mut Parser,
-        thread: LexedThread,
-        terminal: TerminalId,
-    ) -> Result<Vec<(ConfigId, LayoutId)>, EngineError> {
-        let is_newline = self.points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
-        if is_newline {
-            return Ok(self.after_any_newline(parser, thread.parser, thread.layout, terminal)?.to_vec());
-        }
-        let layout = self.layouts.with_line(thread.layout, None);
-        let after = self.after_token(parser, thread.parser, layout, terminal, None)?;
-        Ok(after.into_iter().collect())
+    /// Forgets the distances of stacks.
+    pub(super) fn clear_memo(&mut self) {
+        self.distances.clear_nodes();
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.distances.memory_usage()
     }
 }
 

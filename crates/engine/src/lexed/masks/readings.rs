@@ -1,34 +1,36 @@
 //! What runs of bytes do to hypotheses, whatever the rules say: sets of readings as a lazy automaton.
 //!
-//! A [`Reading`] is one way to lex the bytes since some hypothesis: the terminals whose tokens have ended, in
-//! order, and the hypothesis after them. Terminals that the parser never gets are left out; a terminal that
-//! no sentence has behind the one before it ends a reading at once (paper 2, section 3.3: realizable
-//! sequences, here seen through ignored terminals). The set of all readings after some bytes is interned, so
-//! a walk over the token trie takes one table lookup a node, and most subtrees of the trie (the insides of
-//! strings, comments and names) are taken whole, because their bytes lead from a set back to itself.
+//! Rows are made from these: a walk over the token trie takes one table lookup per node, and most subtrees of the trie (the
+//! insides of strings, comments and names) are taken whole, because their bytes lead from a set back to itself.
 //!
-//! Under the contextual discipline each reading goes on strictly and freely behind the first token that it ends
-//! (see the crate `scan`): what strict readings say is so, and what free ones say may be.
+//! A [`Reading`] is one way to lex the bytes since some hypothesis: the terminals whose tokens have ended, in order, and the
+//! hypothesis after them. A set of all readings after some bytes is interned. An example in Python: from the beginning of a
+//! statement, the bytes `x=` have two readings: `NAME` and then inside of `=` (it may become `==`), and `NAME`, `"="` with nothing
+//! begun.
 //!
-//! Indentation needs the width of a line beside its token, which may have begun before the bytes in hand
+//! Terminals that the parser never gets are left out. A terminal that no sentence has after the one before it ends a
+//! reading at once (paper 2, section 3.3: realizable sequences, here seen through ignored terminals).
+//!
+//! Under the contextual discipline each reading continues both strictly and freely after the first token that it ends
+//! (see the crate `scan`): what strict readings say is certain, and what free ones say is possible.
+//!
+//! Indentation needs the width of a line beside its token, which may have begun before these bytes
 //! ([`Blanks`]).
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::TerminalId;
 use maskwright_scan::bits::{Bits, contains, intersects};
 use maskwright_scan::{Blanks, HypothesisId, LexerTables, Points};
-use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
-use super::parts::{Part, walk};
-use super::viability::Viability;
+use super::super::scopes::Viability;
 use crate::EngineError;
 
 /// A token that has ended, as the parser gets it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Symbol {
     pub(super) terminal: TerminalId,
-    /// Of a newline, the line behind it.
+    /// Of a newline, the line after it.
     pub(super) blanks: Blanks,
 }
 
@@ -83,9 +85,6 @@ pub(super) struct Readings {
     cells: Vec<u32>,
     /// Per set, the bytes that lead back to it, once asked for.
     loops: FxHashMap<SetId, ByteSet>,
-    /// What is below a node of the trie from a set.
-    parts: FxHashMap<(TrieNodeId, SetId), Part>,
-    part_bytes: usize,
 }
 
 impl Readings {
@@ -115,8 +114,6 @@ impl Readings {
             rows: vec![u32::MAX],
             cells: Vec::new(),
             loops: FxHashMap::default(),
-            parts: FxHashMap::default(),
-            part_bytes: 0,
         }
     }
 
@@ -170,7 +167,7 @@ impl Readings {
             for outcome in context.points.hypotheses.step(reading.hypothesis, byte)? {
                 let outcome = context.points.hypotheses.outcome(outcome);
                 if !context.points.hypotheses.is_for(&outcome, false) {
-                    // Free readings have what follows inside of brackets.
+                    // Free readings contain what follows inside of brackets.
                     continue;
                 }
                 let blanks = match &context.points.tables.layout {
@@ -196,14 +193,14 @@ impl Readings {
                         let sequence = self.longer(reading.sequence, Symbol { terminal, blanks });
                         if let Some(hypothesis) = context.points.hypotheses.free(outcome.next)? {
                             let free = Reading { sequence, hypothesis, blanks: Blanks::None };
-                            if self.may_go_on(context, free)? {
+                            if self.may_continue(context, free)? {
                                 after.push(free);
                             }
                         }
                         Reading { sequence, hypothesis: outcome.next, blanks: Blanks::None }
                     }
                 };
-                if self.may_go_on(context, next)? {
+                if self.may_continue(context, next)? {
                     after.push(next);
                 }
             }
@@ -239,24 +236,8 @@ impl Readings {
         Ok(bytes)
     }
 
-    /// What `set` makes of the tokens below `node`, walked when first asked for.
-    pub(super) fn part(
-        &mut self,
-        context: &mut Context<'_>,
-        trie: &Trie,
-        node: TrieNodeId,
-        set: SetId,
-    ) -> Result<&Part, EngineError> {
-        if !self.parts.contains_key(&(node, set)) {
-            let part = walk(self, context, trie, node, set)?;
-            self.part_bytes += part.memory_usage();
-            self.parts.insert((node, set), part);
-        }
-        Ok(&self.parts[&(node, set)])
-    }
-
-    /// Whether some sentence has `terminal` behind the last terminal of `sequence`. Where brackets hide a newline
-    /// that is not known, so it may always.
+    /// Whether some sentence has `terminal` after the last terminal of `sequence`. Brackets can hide a newline, so before and after
+    /// one any terminal may follow.
     fn may_follow(&self, context: &Context<'_>, sequence: SequenceId, terminal: TerminalId) -> bool {
         let Some((_, last)) = self.last(sequence) else { return true };
         context.points.tables.is_newline(last.terminal)
@@ -264,8 +245,8 @@ impl Readings {
             || contains(context.needed(last.terminal), terminal.index())
     }
 
-    /// Whether `reading` can come to something that some sentence has behind its sequence.
-    fn may_go_on(&self, context: &mut Context<'_>, reading: Reading) -> Result<bool, EngineError> {
+    /// Whether `reading` can lead to a terminal that some sentence has after its sequence.
+    fn may_continue(&self, context: &mut Context<'_>, reading: Reading) -> Result<bool, EngineError> {
         let n_regimes = context.viability.adjacency.ignored.len();
         let bad = context.viability.adjacency.bad();
         let last = self.last(reading.sequence).map(|(_, symbol)| symbol.terminal);
@@ -313,12 +294,10 @@ impl Readings {
             + n_readings * 2 * size_of::<Reading>()
             + self.sets.len() * 64
             + self.cells.capacity() * 4
-            + self.part_bytes
-            + self.parts.capacity() * (size_of::<Part>() + 16)
     }
 }
 
-/// What a step of [`Readings`] needs beside them.
+/// What a step of [`Readings`] needs besides them.
 pub(super) struct Context<'a> {
     pub(super) points: &'a mut Points,
     /// What is known of hypotheses by the main scope.

@@ -1,13 +1,16 @@
 //! Decides whether some completion continues from a thread, for all stacks at once.
 //!
-//! Lexer and rules together are a pushdown system: the control state is a hypothesis at the end of a token, and the stack is the
-//! parser's. The effect of a rule on the control state does not depend on the stack below it, so it is computed once, as a
-//! *summary*: from a state of the rules and a hypothesis, the hypotheses in which the rest of the rule can end. There are
-//! finitely many summaries, so the search ends however deep rules nest (Bouajjani, Esparza and Maler 1997; Reps, Horwitz and
-//! Sagiv 1995).
+//! [`Pushdown::decide`] is asked first, before a search that makes configurations. Lexer and rules together are a pushdown
+//! system: the control state is a hypothesis at the end of a token, and the stack is the parser's. The effect of a rule on the
+//! control state does not depend on the stack below it, so it is computed once, as a *summary*: from a state of the rules and a
+//! hypothesis, the hypotheses in which the rest of the rule can end. There are finitely many summaries, so the search ends however
+//! deep rules nest (Bouajjani, Esparza and Maler 1997; Reps, Horwitz and Sagiv 1995).
 //!
-//! After a good end of a token ([`viability`](super::viability)), everything that the rules still need can be spelled. That is
-//! a control state of its own ([`Spot::Good`]), which a rule without doubtful terminals preserves.
+//! An example: for `pair: A B` and `list: pair*`, from a hypothesis h after an `A`, the summary of the rest `B` has as exits the
+//! hypotheses after a `B` that follows h. Every call of `pair` from h uses it, at any depth.
+//!
+//! After a good end of a token (see [`Viability`](super::super::scopes::Viability)), everything that the rules still need can be
+//! spelled. That is a control state of its own ([`Spot::Good`]), which a rule without doubtful terminals preserves.
 //!
 //! **Exactness.** If all terminals always compete, hypotheses do not depend on the rules, and the answer is exact. With the
 //! contextual lexer there are two questions: strict readings can prove that there is a completion, and free ones that there is
@@ -21,7 +24,8 @@ use maskwright_grammar::{ExprId, ExprPool, Symbol};
 use maskwright_scan::HypothesisId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Lexed, LexedThread};
+use super::super::outlook::Outlook;
+use super::super::places::LexedThread;
 use crate::EngineError;
 use crate::parser::{Frame, NodeId, Parser};
 
@@ -75,14 +79,14 @@ impl Pushdown {
     /// If a limit of the lexer is reached.
     pub(super) fn decide(
         &mut self,
-        lexed: &mut Lexed,
+        outlook: &mut Outlook,
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
         if self.seen.len() > MAX_KEPT {
             *self = Pushdown { max_items: self.max_items, ..Pushdown::new(self.is_free) };
         }
-        let answer = self.search(lexed, parser, thread)?;
+        let answer = self.search(outlook, parser, thread)?;
         self.max_items = match answer {
             Some(_) => (2 * self.max_items).min(MAX_ITEMS),
             None => (self.max_items / 2).max(MIN_ITEMS),
@@ -92,17 +96,17 @@ impl Pushdown {
 
     fn search(
         &mut self,
-        lexed: &mut Lexed,
+        outlook: &mut Outlook,
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
         let last_item = self.seen.len() + self.max_items;
         let mut root = thread.hypothesis;
         if self.is_free {
-            root = lexed.points.hypotheses.free_ahead(root)?;
+            root = outlook.places.points.hypotheses.free_ahead(root)?;
         }
-        let ends = lexed.next_tokens(root, false)?;
-        let is_complete = lexed.is_main_complete();
+        let ends = outlook.next_tokens(root, false)?;
+        let is_complete = outlook.scopes.is_main_complete();
         let mut seen: FxHashSet<(ExprId, NodeId, Spot)> = FxHashSet::default();
         let mut places = Vec::new();
         for index in 0..parser.configs.threads(thread.parser).len() {
@@ -120,13 +124,13 @@ impl Pushdown {
         }
         while let Some((state, node, spot)) = places.pop() {
             let exits = match spot {
-                Spot::Good if lexed.finishes(parser, state, node) => return Ok(Some(true)),
+                Spot::Good if outlook.scopes.finishes(parser, state, node) => return Ok(Some(true)),
                 Spot::Good => continue,
                 Spot::At(_) if state == ExprPool::EPSILON => vec![spot],
                 Spot::At(hypothesis) => {
                     let summary = self.summary(state, hypothesis);
-                    let can_finish = lexed.finishes(parser, ExprPool::EPSILON, node);
-                    if !self.solve(lexed, parser, (summary, can_finish), last_item)? {
+                    let can_finish = outlook.scopes.finishes(parser, ExprPool::EPSILON, node);
+                    if !self.solve(outlook, parser, (summary, can_finish), last_item)? {
                         return Ok(None);
                     }
                     if can_finish && self.summaries[summary as usize].is_good {
@@ -142,7 +146,7 @@ impl Pushdown {
                         (Frame::HOLE, _) => return Ok(None),
                         (Frame::BOTTOM, Spot::Good) => return Ok(Some(true)),
                         (Frame::BOTTOM, Spot::At(hypothesis)) => {
-                            if lexed.may_end(hypothesis, false)? {
+                            if outlook.may_end(hypothesis, false)? {
                                 return Ok(Some(true));
                             }
                         }
@@ -178,12 +182,12 @@ impl Pushdown {
     /// takes too long.
     fn solve(
         &mut self,
-        lexed: &mut Lexed,
+        outlook: &mut Outlook,
         parser: &mut Parser,
         (summary, is_enough): (u32, bool),
         last_item: usize,
     ) -> Result<bool, EngineError> {
-        let is_complete = lexed.is_main_complete();
+        let is_complete = outlook.scopes.is_main_complete();
         while !(is_enough && self.summaries[summary as usize].is_good)
             && let Some(&(id, state, spot)) = self.work.last()
         {
@@ -194,7 +198,7 @@ impl Pushdown {
             if is_complete && self.summaries[id as usize].is_good {
                 self.work.pop();
             } else {
-                self.take(lexed, parser, id, (state, spot), is_complete)?;
+                self.take(outlook, parser, id, (state, spot), is_complete)?;
             }
         }
         Ok(true)
@@ -203,7 +207,7 @@ impl Pushdown {
     /// Processes the last item of the worklist: follows all moves of the rules from it.
     fn take(
         &mut self,
-        lexed: &mut Lexed,
+        outlook: &mut Outlook,
         parser: &mut Parser,
         id: u32,
         (state, spot): (ExprId, Spot),
@@ -213,13 +217,13 @@ impl Pushdown {
             Spot::At(hypothesis) => hypothesis,
             Spot::Good => {
                 self.work.pop();
-                if lexed.is_productive(parser, state) {
+                if outlook.scopes.is_productive(parser, state) {
                     self.leave(id, Spot::Good);
                 }
                 return Ok(());
             }
         };
-        let ends = lexed.next_tokens(hypothesis, false)?;
+        let ends = outlook.next_tokens(hypothesis, false)?;
         self.work.pop();
         if parser.network.is_nullable(state) {
             self.leave(id, spot);

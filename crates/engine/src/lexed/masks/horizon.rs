@@ -1,10 +1,15 @@
-//! Stacks cut off below a horizon.
+//! Stacks cut off at a horizon, so that equal answers are found once.
 //!
-//! What the bytes of one token can do to the parser depends on few frames of its stack. A node whose far frames are
-//! replaced by one hole stands for all nodes that look alike so far: what is found with it holds for each of
-//! them, unless a reading returned into the hole, which the parser tells ([`Parser::shift`]). So
-//! answers are shared by all places of a text, however deep they are nested. (Paper 2 tells apart what is
-//! always accepted, always rejected, or depends on the stack; here the horizon says how much of it is seen.)
+//! What the bytes of one token can do to the parser depends on few frames of its stack. [`Horizon::cut`] replaces the far frames
+//! of a node by one hole ([`Frame::HOLE`]). The result stands for all nodes that are the same up to there: what is found
+//! with it holds for each of them, unless a reading returned into the hole, which the parser tells ([`Parser::shift`]). So
+//! answers are shared by all places of a text, however deep they are nested.
+//!
+//! An example: in JSON, after `[[[1` and after `[[[[[1` the nearest frame is the same rest of an array. It must read something before it
+//! returns, so it is all that is seen, and both stacks are cut to it.
+//!
+//! (Paper 2 tells apart what is always accepted, always rejected, or depends on the stack; here the horizon says how much of it
+//! is seen.)
 
 use rustc_hash::FxHashMap;
 
@@ -20,7 +25,7 @@ const RETURNING_FRAME: u32 = 1;
 
 /// Nodes with their far frames cut off.
 #[derive(Default)]
-pub(super) struct Horizon {
+pub(in super::super) struct Horizon {
     /// By node and what is left of [`DEPTH`].
     cut: FxHashMap<(NodeId, u32), NodeId>,
     configs: FxHashMap<ConfigId, ConfigId>,
@@ -33,7 +38,11 @@ impl Horizon {
     }
 
     /// The configuration with all stacks cut off.
-    pub(super) fn cut_all(&mut self, parser: &mut Parser, config: ConfigId) -> Result<ConfigId, EngineError> {
+    pub(in super::super) fn cut_all(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<ConfigId, EngineError> {
         if let Some(&known) = self.configs.get(&config) {
             return Ok(known);
         }
@@ -71,10 +80,6 @@ impl Horizon {
         let made = parser.stacks.intern(&frames);
         self.cut.insert((node, depth), made);
         made
-    }
-
-    pub(super) fn clear(&mut self) {
-        *self = Horizon::default();
     }
 
     pub(super) fn memory_usage(&self) -> usize {

@@ -1,5 +1,13 @@
-//! over(h): all terminals whose tokens can end in some text after hypothesis h, ignored ones included, and a bit
-//! for the end of the text.
+//! Which terminals can still come after a hypothesis.
+//!
+//! **Definition.** over(h) = all terminals whose tokens can end in some text after hypothesis h, ignored ones included, and a
+//! bit for the end of the text.
+//!
+//! [`Reach`] computes these sets. A guard can forbid a terminal for good, so they differ between hypotheses. An example: after
+//! `/*` was read as two operators, over(h) has no comment. The rules [restricted](super::scope) to over(h) say whether
+//! the text can be finished.
+//!
+//! One search finds the sets of all hypotheses that follow h. Equal sets have one number.
 
 use maskwright_scan::bits::{Bits, insert, unite};
 use maskwright_scan::{Hypotheses, HypothesisId, Outcome};
@@ -27,8 +35,7 @@ impl Reach {
         &self.sets[number as usize]
     }
 
-    /// The number of over(h); equal sets have one number, counted from 0. Tokens behind the next are read freely: no more can
-    /// come than that.
+    /// The number of over(h), counted from 0. Tokens after the next are read freely: that allows all that can come.
     pub(super) fn over(
         &mut self,
         hypotheses: &mut Hypotheses,

@@ -1,12 +1,17 @@
-//! What sets of readings make of the tokens below a node of the trie.
+//! What sets of readings make of the tokens below a node of the token trie; shared by rows.
 //!
-//! After the first byte of a token most hypotheses are alike: in a name, in a number, in a string. So the set there and
-//! the node are all that the rest of a walk depends on, and rows share those walks: a third to a fifth of the nodes are
-//! left to visit (Python, Go and Java, 128,000 tokens).
+//! After the first byte of a token most hypotheses are alike: in a name, in a number, in a string. The set of readings there and
+//! the node are all that the rest of a walk depends on. So a [`Part`] is the result of such a walk, by set and node, and rows share
+//! them: a third to a fifth of the nodes are left to visit (Python, Go and Java, 128,000 tokens).
+//!
+//! An example: the rows of "at the beginning of a statement" and of "after an opening bracket" both read a name after the byte `x`. Both
+//! use the part of (inside a name, node `x`).
 
 use std::ops::Range;
 
+use maskwright_scan::LexerTables;
 use maskwright_vocabulary::{Trie, TrieNodeId};
+use rustc_hash::FxHashMap;
 
 use super::readings::{Context, Readings, SetId};
 use crate::EngineError;
@@ -14,7 +19,7 @@ use crate::EngineError;
 /// Subtrees of the token trie with fewer nodes are walked rather than asked whether all their bytes lead back.
 const MIN_SUBTREE: usize = 8;
 
-/// The tokens below one node, its own left out, by the set of readings behind them.
+/// The tokens below one node, its own left out, by the set of readings after them.
 #[derive(Default)]
 pub(super) struct Part {
     /// Sets with where their runs end; those of the first begin at 0.
@@ -32,8 +37,45 @@ impl Part {
         })
     }
 
-    pub(super) fn memory_usage(&self) -> usize {
+    fn memory_usage(&self) -> usize {
         self.sets.capacity() * 8 + self.runs.capacity() * 8
+    }
+}
+
+/// The readings, and the walks made with them.
+pub(super) struct Parts {
+    pub(super) readings: Readings,
+    known: FxHashMap<(TrieNodeId, SetId), Part>,
+    n_bytes: usize,
+}
+
+impl Parts {
+    pub(super) fn new(tables: &LexerTables) -> Parts {
+        Parts { readings: Readings::new(tables), known: FxHashMap::default(), n_bytes: 0 }
+    }
+
+    /// What `set` makes of the tokens below `node`, walked when first asked for.
+    ///
+    /// # Errors
+    /// If a limit of the lexer is reached.
+    pub(super) fn part(
+        &mut self,
+        context: &mut Context<'_>,
+        trie: &Trie,
+        node: TrieNodeId,
+        set: SetId,
+    ) -> Result<&Part, EngineError> {
+        if !self.known.contains_key(&(node, set)) {
+            let part = walk(&mut self.readings, context, trie, node, set)?;
+            self.n_bytes += part.memory_usage();
+            self.known.insert((node, set), part);
+        }
+        Ok(&self.known[&(node, set)])
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn memory_usage(&self) -> usize {
+        self.readings.memory_usage() + self.n_bytes + self.known.capacity() * (size_of::<Part>() + 16)
     }
 }
 
@@ -50,7 +92,7 @@ pub(super) fn stays_below(
 }
 
 /// Walks what is below `node` from `set`.
-pub(super) fn walk(
+fn walk(
     readings: &mut Readings,
     context: &mut Context<'_>,
     trie: &Trie,

@@ -1,9 +1,14 @@
 //! Rows of lexed grammars: what one hypothesis says about the whole vocabulary.
 //!
-//! Tokens whose readings are the same are a *class*; a row holds the tokens of each class, and as a trie over
-//! sequences of terminals which classes can be read how. Whether a token is allowed is then a question to the
-//! parser per sequence and end, not per token. (Paper 2's inverse token spanner table, section 3.3, for lexers
-//! that look ahead: an entry keeps the hypothesis behind its sequence.)
+//! A mask is made from rows, so that the parser is asked once per sequence of terminals, not once per token. Tokens whose readings
+//! are the same are a *class*. A [`LexedRow`] holds the tokens of each class and, as a trie over sequences of terminals
+//! ([`SequenceTree`]), how the classes can be read.
+//!
+//! An example: in Python, from the beginning of a statement, the tokens `x`, `foo` and `bar` are one class: no terminal has ended, and
+//! a name is in progress. The tokens `x =` and `foo =` are another: they are read as `NAME` with a begun `=`, and as `NAME`, `"="`.
+//!
+//! (Paper 2's inverse token spanner table, section 3.3, for lexers that look ahead: an entry keeps the hypothesis after its
+//! sequence.)
 
 use std::ops::Range;
 
@@ -12,7 +17,7 @@ use maskwright_scan::HypothesisId;
 use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::parts::stays_below;
+use super::parts::{Parts, stays_below};
 use super::readings::{Context, Readings, SequenceId, SetId, Symbol};
 use crate::EngineError;
 use crate::ground::{MaskBuilder, MaskForm};
@@ -32,14 +37,14 @@ pub(super) struct LexedRow {
 /// Where the tokens of a class can end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct End {
-    /// The hypothesis, or one that has as good a chance of a completion.
+    /// The hypothesis, or one after which the same texts have a completion.
     pub(super) hypothesis: HypothesisId,
     pub(super) class: u32,
     /// Whether it is the end of a free reading, so that the tokens of the class may not be readable so.
     pub(super) is_free: bool,
 }
 
-/// Sequences of terminals with the ends behind each, in preorder.
+/// Sequences of terminals with the ends after each, in preorder.
 #[derive(Default)]
 pub(super) struct SequenceTree {
     pub(super) nodes: Vec<SequenceNode>,
@@ -54,14 +59,14 @@ pub(super) struct SequenceNode {
     pub(super) symbol: Symbol,
     /// How many symbols it has; not 0.
     pub(super) length: u32,
-    /// The index behind the last sequence that begins with this one.
+    /// One more than the index of the last sequence that begins with this one.
     pub(super) subtree_end: u32,
     ends_start: u32,
     ends_end: u32,
 }
 
 impl SequenceTree {
-    /// The ends behind a sequence; equal hypotheses are neighbours, and of these those of strict readings come first.
+    /// The ends after a sequence. Equal hypotheses are neighbours, with strict readings first.
     pub(super) fn ends(&self, node: &SequenceNode) -> &[End] {
         &self.ends[node.ends_start as usize..node.ends_end as usize]
     }
@@ -77,7 +82,7 @@ impl SequenceTree {
         }
     }
 
-    /// Adds a sequence behind those that are there; its subtree is closed by [`SequenceTree::close`].
+    /// Adds a sequence after the others; its subtree is closed by [`SequenceTree::close`].
     fn push(&mut self, symbol: Symbol, length: u32, ends: &[End]) -> usize {
         let ends_start = self.ends.len() as u32;
         self.ends.extend_from_slice(ends);
@@ -138,7 +143,7 @@ impl LexedRow {
     /// for another at the end of a token.
     pub(super) fn new(
         vocabulary: &Vocabulary,
-        readings: &mut Readings,
+        parts: &mut Parts,
         context: &mut Context<'_>,
         start: SetId,
         mut alike: impl FnMut(&mut Context<'_>, HypothesisId) -> Result<HypothesisId, EngineError>,
@@ -161,8 +166,8 @@ impl LexedRow {
         let trie = vocabulary.trie();
         let tokens = trie.subtree_tokens(Trie::ROOT);
         for (byte, child) in trie.children(Trie::ROOT) {
-            let Some(next) = readings.step(context, start, byte)? else { continue };
-            if stays_below(readings, context, trie, child, next)? {
+            let Some(next) = parts.readings.step(context, start, byte)? else { continue };
+            if stays_below(&mut parts.readings, context, trie, child, next)? {
                 let class = number_of(next, &mut classes);
                 classes[class].1.insert_all(trie.subtree_tokens(child));
                 continue;
@@ -174,7 +179,7 @@ impl LexedRow {
             if trie.n_children(child) == 0 {
                 continue;
             }
-            for (set, runs) in readings.part(context, trie, child, next)?.sets() {
+            for (set, runs) in parts.part(context, trie, child, next)?.sets() {
                 let class = number_of(set, &mut classes);
                 for run in runs {
                     classes[class].1.insert_all(&tokens[run.start as usize..run.end as usize]);
@@ -183,7 +188,7 @@ impl LexedRow {
         }
         let mut ends: FxHashMap<SequenceId, Vec<End>> = FxHashMap::default();
         for (class, (set, _)) in classes.iter().enumerate() {
-            for reading in readings.get(*set) {
+            for reading in parts.readings.get(*set) {
                 let is_free = context.points.hypotheses.is_free(reading.hypothesis);
                 let end =
                     End { hypothesis: alike(context, reading.hypothesis)?, class: class as u32, is_free };
@@ -192,11 +197,11 @@ impl LexedRow {
         }
         for list in ends.values_mut() {
             list.sort_unstable();
-            // Free ends come behind strict ones that say as much.
+            // Free ends come after strict ones that say as much.
             list.dedup_by_key(|end| (end.hypothesis, end.class));
         }
         let inside = ends.remove(&SequenceId::EMPTY).unwrap_or_default();
-        let tree = tree(readings, &ends);
+        let tree = tree(&parts.readings, &ends);
         let unread = classes.iter().position(|&(set, _)| set == SetId::TOO_MANY).map(|class| class as u32);
         let classes = classes.into_iter().map(|(_, tokens)| tokens.finish()).collect();
         Ok(LexedRow { classes, inside, tree, unread })

@@ -1,13 +1,20 @@
-//! The fewest terminals that the rest of a text can have by the rules alone, without the lexer: a lower bound that guides a
-//! search for a completion (A*, Hart, Nilsson and Raphael 1968).
+//! The fewest terminals that finish a text, by the rules alone.
 //!
-//! A fixpoint over the expressions of the rules, made once per grammar. Distances of stack nodes are computed on demand.
+//! [`Distances`] ignores the lexer, so it gives a lower bound. It guides the search for a completion (A*, Hart, Nilsson and
+//! Raphael 1968).
+//!
+//! An example: for `list: "[" (NUMBER ("," NUMBER)*)? "]"`, the distance is 1 after `[` and 2 after `[1,`. Terminals without text of
+//! their own, those that indentation makes, cost nothing.
+//!
+//! Distances of the rules are a fixpoint over their expressions, computed once per grammar; those of stack nodes are computed when
+//! asked for.
 
 use maskwright_grammar::{Expr, ExprId, Network, Seen};
-use maskwright_scan::bits::{Bits, contains};
+use maskwright_scan::LexerTables;
+use maskwright_scan::bits::{Bits, contains, insert, n_words};
 use rustc_hash::FxHashMap;
 
-use super::scope::expressions;
+use super::super::scopes::expressions;
 use crate::parser::{ConfigId, Frame, NodeId, Parser};
 
 /// The distance of an expression without a sentence.
@@ -29,8 +36,16 @@ pub(super) struct Distances {
 }
 
 impl Distances {
-    /// Nothing is known yet. Terminals in `free` cost nothing; the parser never gets those in `ignored`.
-    pub(super) fn new(free: Bits, ignored: Bits) -> Distances {
+    /// Nothing is known yet.
+    pub(super) fn new(tables: &LexerTables) -> Distances {
+        let n_words = n_words(tables.n_terminals);
+        let [mut free, mut ignored]: [Bits; 2] = [(); 2].map(|()| vec![0; n_words].into());
+        for terminal in tables.layout.iter().flat_map(|layout| [layout.indent, layout.dedent]) {
+            insert(&mut free, terminal.index());
+        }
+        for terminal in &tables.ignored {
+            insert(&mut ignored, terminal.index());
+        }
         Distances { free, ignored, ..Distances::default() }
     }
 

@@ -1,28 +1,31 @@
-//! Which hypotheses can come to something.
+//! Which terminals a hypothesis can lead to, and whether the rest of a text can be spelled after them.
 //!
-//! A thread is kept only if some completion of the text exists, so for each hypothesis h we need the terminals
-//! that a token can be next. That is not enough where tokens cannot stand side by side: under maximal munch
-//! no text has two tokens of `/a+/` in a row, though the lexer can read either. So a boundary is called *good
-//! after T* if every terminal that the rules allow after T can be read there, and leads to a good boundary
-//! again (the greatest such relation). From a good boundary, whatever the parser still needs can be
-//! spelled, terminal by terminal.
+//! A thread is kept only if the text has a completion, so for each hypothesis h we need the terminals that its next token can
+//! be: [`reads`](Viability::reads). That is not enough, because some tokens cannot stand side by side. Under maximal munch
+//! no text has two tokens of `/a+/` in a row, though the lexer can read either.
 //!
-//! reads(h) = the terminals of the next token that is not ignored, over all bytes that may follow, whose
-//! boundary is good; with a bit for "the text may end before any such token" and one for "some boundary that
-//! is not good can be reached". Both fixpoints are taken over all hypotheses that follow h, once: later ones
-//! build on them. If reads(h) meets what the parser reads, the thread is viable. If it does not and no bad
-//! boundary is in reach, it is not. Else it depends on the stack, and a search decides it
-//! ([`Lexed::is_viable`](super::Lexed)).
+//! **Definition.** The boundary after a token of terminal T is *good* if every terminal that the rules allow after T can be
+//! read there and leads to a good boundary again (the greatest such relation). From a good boundary, whatever the parser still
+//! needs can be spelled, terminal by terminal.
 //!
-//! Under the contextual discipline, tokens behind the next are read strictly (see the crate `scan`), so a good
-//! boundary is one, and one that is not may be.
+//! **Definition.** reads(h) = the terminals of the next token that is not ignored, over all bytes that may follow, whose boundary
+//! is good; with one bit for "the text may end before any such token", and one for "some boundary that is not good can be
+//! reached".
 //!
-//! Where brackets suspend indentation, newlines count as ignored; so there are two regimes, and a good
-//! boundary is good in both.
+//! An example: for `start: A B` with `A: /a+/` and `B: "b"`, the boundary after `a` is good, since `b` can be read there. For
+//! `start: A A` it is bad: the only terminal that the rules allow there cannot be read.
+//!
+//! **Use.** If reads(h) meets what the parser reads, the thread has a completion. If it does not and no bad boundary can be
+//! reached, it has none. Otherwise it depends on the stack, and a search decides ([`completions`](super::super::completions)).
+//!
+//! Both fixpoints are computed at once for all hypotheses that follow h, and later ones build on them. Under the contextual
+//! discipline, tokens after the next are read strictly (see the crate `scan`): a good boundary is good indeed, and a bad one may be
+//! good. Brackets suspend indentation, and newlines count as ignored there; so there are two *regimes*, outside of brackets
+//! (0) and inside (1), and a good boundary is good in both.
 
 use maskwright_grammar::TerminalId;
-use maskwright_scan::bits::{Bits, contains, insert, is_subset, remove, unite};
-use maskwright_scan::{Hypotheses, HypothesisId, Node, Outcome};
+use maskwright_scan::bits::{Bits, contains, insert, is_subset, n_words, remove, unite};
+use maskwright_scan::{Hypotheses, HypothesisId, LexerTables, Node, Outcome};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
@@ -36,11 +39,44 @@ pub(crate) struct Adjacency {
     pub(crate) ignored: Vec<Bits>,
     /// Per regime and terminal, what must be readable after its token.
     pub(crate) needed: Vec<Vec<Bits>>,
-    /// The terminals that are left out of the rules though they can come: no end of theirs is good.
+    /// The terminals that are left out of the rules though they can come: none of their ends is good.
     pub(crate) doubtful: Bits,
 }
 
 impl Adjacency {
+    /// Of the lexer of `tables`, and rules that have `followers` after each terminal.
+    pub(super) fn new(tables: &LexerTables, followers: &[Bits], doubtful: &Bits) -> Adjacency {
+        let n_words = n_words(tables.n_terminals);
+        let made: Vec<usize> = match &tables.layout {
+            Some(layout) => vec![layout.indent.index(), layout.dedent.index()],
+            None => Vec::new(),
+        };
+        let flat = needed(followers, &made);
+        let mut ignored: Bits = vec![0; n_words].into();
+        for terminal in &tables.ignored {
+            insert(&mut ignored, terminal.index());
+        }
+        let mut adjacency = Adjacency {
+            n_terminals: tables.n_terminals,
+            n_words,
+            ignored: vec![ignored],
+            needed: vec![flat],
+            doubtful: doubtful.clone(),
+        };
+        if let Some(layout) = &tables.layout {
+            // Inside of brackets.
+            let mut ignored = adjacency.ignored[0].clone();
+            insert(&mut ignored, layout.newline.index());
+            let mut nested = adjacency.needed[0].clone();
+            for set in &mut nested {
+                remove(set, layout.newline.index());
+            }
+            adjacency.ignored.push(ignored);
+            adjacency.needed.push(nested);
+        }
+        adjacency
+    }
+
     /// The bit of the end of the text.
     pub(crate) fn end(&self) -> usize {
         self.n_terminals
@@ -91,6 +127,17 @@ impl Viability {
         Ok(self.known(id, regime))
     }
 
+    /// Whether the text may end after a hypothesis, perhaps with ignored tokens in between.
+    pub(crate) fn may_end(
+        &mut self,
+        hypotheses: &mut Hypotheses,
+        id: HypothesisId,
+        regime: usize,
+    ) -> Result<bool, EngineError> {
+        let end = self.adjacency.end();
+        Ok(contains(self.reads(hypotheses, id, regime)?, end))
+    }
+
     /// Whether a token's end is good.
     pub(crate) fn is_good(&self, terminal: usize, boundary: HypothesisId) -> bool {
         !self.bad.contains(&(terminal as u32, boundary))
@@ -107,8 +154,8 @@ impl Viability {
         let nodes = hypotheses.explore(root, is_solved)?;
         let local: FxHashMap<HypothesisId, usize> =
             nodes.iter().enumerate().map(|(index, node)| (node.id, index)).collect();
-        // All ends of tokens are taken for good until one is found not to be; those behind which everything is
-        // known are judged at once.
+        // All ends of tokens count as good until one is found to be bad. Ends after which everything is known are judged
+        // at once.
         let mut ends: FxHashSet<(u32, HypothesisId)> = FxHashSet::default();
         for &Outcome { terminal, next, is_dropped } in nodes.iter().flat_map(|node| &node.edges) {
             let terminal = terminal.filter(|_| !is_dropped);
@@ -212,15 +259,15 @@ impl Viability {
 
 /// What must be readable after each terminal: what the rules have there, seen through the terminals that
 /// `made` says are no part of the text.
-pub(crate) fn needed(followers: &[Bits], made: &[usize]) -> Vec<Bits> {
+fn needed(followers: &[Bits], made: &[usize]) -> Vec<Bits> {
     let mut needed = followers.to_vec();
     loop {
         let mut has_changed = false;
         for terminal in 0..needed.len() {
             for &between in made {
                 if contains(&needed[terminal], between) {
-                    let behind = needed[between].clone();
-                    has_changed |= unite(&mut needed[terminal], &behind);
+                    let after = needed[between].clone();
+                    has_changed |= unite(&mut needed[terminal], &after);
                 }
             }
         }
