@@ -16,7 +16,7 @@
 //!
 //! 1. the tokens that are not ignored, with what indentation makes of them, are a sentence of the rules;
 //! 2. each token wins. At its place those terminals *compete* that can come next in a sentence which begins with the
-//!    tokens before it (of any of its derivations); the ignored ones; and inside of brackets that of line ends. A match is
+//!    tokens before it (of any of its derivations); the ignored ones; and inside of brackets the terminal of line ends. A match is
 //!    that which Python's `re` finds for a terminal alone. It wins iff no competitor has a longer one, or one as long
 //!    that is preferred: by priority, then strings before regular expressions, then in Lark's order. But no string of
 //!    punctuation loses to a longer one of its kind.

@@ -30,7 +30,7 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
-    /// The outlook over a lexer and rules of which nothing is known yet.
+    /// The outlook over a lexer and rules. Nothing is known of them yet.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.

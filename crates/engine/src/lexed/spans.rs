@@ -47,14 +47,14 @@ pub struct SpanView {
 /// What the parser says of a sequence of terminals at one place of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StackVerdict {
-    /// It is read nowhere that the parser comes to this place.
+    /// It is never read where the parser is at this place.
     Never,
     /// That depends on the stack, or on the blocks around.
     Depends {
         /// Whether it is read at this place of this text.
         is_read_here: bool,
     },
-    /// It is read wherever the parser comes to this place.
+    /// It is always read where the parser is at this place.
     Always,
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct States {
     start: ConfigId,
     /// `(config << 8 | byte)` to the configuration after the byte, before searches.
     transitions: FxHashMap<u64, Option<ConfigId>>,
-    /// Configurations with a thread whose completion only a search finds, and what is left of them; unknown if no
+    /// Configurations with a thread whose completion only a search finds, and their verdict; unknown if no
     /// search was made yet.
     unsettled: FxHashMap<ConfigId, Option<Settled>>,
     memo_bytes: usize,

@@ -1,9 +1,13 @@
 //! The blocks around a place, as far as a completion must know them, and what the end of a line makes of them.
 //!
-//! A block that the completion opens itself may have any width that its first line can be spelled with. Nothing
-//! depends on which, until the next line that has to do with it; so the innermost block has a *set* of
-//! widths, and a line that comes back to it chooses. Only the innermost: when a line opens another
-//! block in it, its width is chosen then, since the new one must be wider.
+//! A block that the completion opens itself may have any width that its first line can be spelled with. Nothing depends on which,
+//! until a later line returns to it. So the innermost block has a *set* of widths, and a line that returns to it chooses one.
+//!
+//! An example: after the blocks 0 and 4, a line that can be 2, 6 or 8 wide opens a block of width 6 or 8; both are one
+//! [`BlocksId`]. (No block has the width 2.)
+//!
+//! Only the innermost block has a set: when a line opens another block in it, its width is chosen, because the new block must be
+//! wider.
 
 use std::sync::Arc;
 

@@ -1,8 +1,11 @@
 //! Controls: what a text is in the middle of, between two tokens of its lexer.
 //!
-//! The control state of the pushdown system (`super`): the hypothesis and the token of the vocabulary in progress,
-//! with the blocks around; or tokens that are no text and that the parser is yet to get, of a line that opens or closes blocks, or
-//! of the end of the text.
+//! The control state of the pushdown system (`super`). Mostly it is the hypothesis, the rest of the vocabulary's token in progress, and
+//! the blocks around ([`InText`]). Otherwise there are tokens without text that the parser has yet to get: those of a line that opens or
+//! closes blocks, or of the end of the text.
+//!
+//! An example: a line that closes two blocks of Python makes `Dedents(text, 2)`. The parser reads a dedent to `Dedents(text, 1)` and
+//! another one to `Text(text)`.
 
 use maskwright_scan::HypothesisId;
 use rustc_hash::FxHashMap;

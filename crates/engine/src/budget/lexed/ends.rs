@@ -1,8 +1,11 @@
-//! Ends: what the lexer can come to at the end of the next token that the parser gets, from every hypothesis.
+//! Ends: which terminals, and hypotheses after them, the next token of the parser can end with.
 //!
-//! An end is a terminal and the hypothesis behind its token. The sets are found once per grammar, over all hypotheses that a
-//! text can come to; in brackets newlines are not the parser's, so there are two sets for each. Runs
-//! ([`runs`](super::runs)) ask them which ways are worth following.
+//! An end is a terminal and the hypothesis after its token. [`Ends`] has the set of ends that each hypothesis can reach, so that
+//! [`runs`](super::runs) leave alone ways that lead to nothing new. An example: from the middle of a name in C only two ends
+//! can be reached, the name and the keyword that it may become.
+//!
+//! The sets are found once per grammar, over all hypotheses that a text can lead to ([`Explored`]). In brackets newlines are not the
+//! parser's, so there are two sets for each.
 
 use maskwright_grammar::TerminalId;
 use maskwright_scan::bits::{Bits, contains, insert, unite};
@@ -21,7 +24,7 @@ type Outcome = (Option<TerminalId>, HypothesisId);
 pub(super) struct Explored {
     pub(super) order: Vec<HypothesisId>,
     outcomes: Vec<Vec<Outcome>>,
-    /// Ends of tokens, sorted: the terminal, the class of the last byte, the hypothesis behind it.
+    /// Ends of tokens, sorted: the terminal, the class of the last byte, the hypothesis after it.
     pub(super) last_bytes: Vec<(TerminalId, u8, HypothesisId)>,
 }
 
@@ -61,7 +64,7 @@ impl Explored {
     }
 }
 
-/// Which ends can be come to.
+/// Which ends can be reached.
 pub(super) struct Ends {
     /// All ends, sorted; their indices are the bits of the sets.
     list: Vec<(TerminalId, HypothesisId)>,
@@ -84,8 +87,8 @@ impl Ends {
         Ends { list, sets }
     }
 
-    /// The hypotheses behind the next token of the parser, if it is of `terminal`; `None` if that is not known.
-    pub(super) fn behind(
+    /// The hypotheses after the next token of the parser, if it is of `terminal`; `None` if that is not known.
+    pub(super) fn after(
         &self,
         hypothesis: HypothesisId,
         terminal: TerminalId,
@@ -95,7 +98,7 @@ impl Ends {
         let start = self.list.partition_point(|&(other, _)| other < terminal);
         let of_terminal = self.list[start..].iter().take_while(move |&&(other, _)| other == terminal);
         let reached = of_terminal.enumerate().filter(move |&(offset, _)| contains(set, start + offset));
-        Some(reached.map(|(_, &(_, behind))| behind))
+        Some(reached.map(|(_, &(_, after))| after))
     }
 
     /// Whether the text may end before any token that the parser gets.

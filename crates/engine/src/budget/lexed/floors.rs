@@ -1,16 +1,17 @@
-//! Floors: tokens of the vocabulary that the rest of a rule takes at least, whatever they are.
+//! Floors: a lower bound on the tokens of the vocabulary that the rest of a rule or text takes.
 //!
-//! A terminal ends in the same token of the vocabulary as the one before it, or a token must be begun for it. Which can
-//! share a token is known ([`neighbours`](super::neighbours)), so the least number of tokens begun over all terminal
-//! strings of a state, with terminals alone as symbols, is a lower bound on what the search can find: the
-//! *floor* of the state. Searches leave alone what cannot come to its end within their bounds (A*, Hart, Nilsson and
-//! Raphael 1968).
+//! A search with a bound leaves alone what cannot end within it (A*, Hart, Nilsson and Raphael 1968); [`Floors`] tells it. An
+//! example: if no token of the vocabulary contains the ends of two keywords, the rest `"in" "not"` takes two tokens.
+//!
+//! A terminal ends in the same token of the vocabulary as the one before it, or a token must be begun for it. Which terminals can
+//! share a token is known ([`neighbours`](super::neighbours)). The floor of a state is the least number of tokens begun over all
+//! its strings of terminals.
 //!
 //! The control state of this small system is a *context*: the set of terminals that may end without a new token. A
-//! table (state, context) holds the least cost for each context behind; the tables are the least solution of
+//! table (state, context) holds the least cost for each context after it; the tables are the least solution of
 //!
-//! * a move over terminal a: to the context behind a, at 0 if a is in the context, at 1 else;
-//! * a move over a rule: to the contexts behind its body, at the costs of its table.
+//! * a move over terminal a: to the context after a, at 0 if a is in the context, at 1 otherwise;
+//! * a move over a rule: to the contexts after its body, at the costs of its table.
 //!
 //! They are made when asked for, by iteration until nothing changes.
 
@@ -66,7 +67,7 @@ struct Table {
     state: ExprId,
     context: ContextId,
     is_nullable: bool,
-    /// The contexts behind what is not empty, each with its cost.
+    /// The contexts after what is not empty, each with its cost.
     exits: Vec<(ContextId, u32)>,
     /// The tables that are made of this one.
     used_by: Vec<u32>,
@@ -119,8 +120,8 @@ impl Floors {
         known.context(vec![u64::MAX; n_words].into());
         for index in 0..points.tables.n_terminals {
             let neighbours = known.neighbours.as_ref();
-            let behind = neighbours.map(|known| known.of_terminal(TerminalId::from_index(index)).clone());
-            let context = behind.map_or(ContextId::ROOT, |behind| known.context(behind));
+            let after = neighbours.map(|known| known.of_terminal(TerminalId::from_index(index)).clone());
+            let context = after.map_or(ContextId::ROOT, |after| known.context(after));
             known.of_terminal.push(context);
         }
         Floors { known: Some(known), of_nodes: FxHashMap::default() }
@@ -159,8 +160,8 @@ impl Floors {
         Ok(context)
     }
 
-    /// The context behind a terminal.
-    pub(super) fn behind(&self, terminal: TerminalId) -> ContextId {
+    /// The context after a terminal.
+    pub(super) fn after(&self, terminal: TerminalId) -> ContextId {
         self.known.as_ref().map_or(ContextId::ANY, |known| known.of_terminal[terminal.index()])
     }
 
@@ -170,7 +171,7 @@ impl Floors {
         self.floor_of(table)
     }
 
-    /// The floor of a rule by its body in a context, and the least floor of `next` behind it.
+    /// The floor of a rule by its body in a context, and the least floor of `next` after it.
     pub(super) fn of_call(
         &mut self,
         parser: &mut Parser,
@@ -179,11 +180,11 @@ impl Floors {
     ) -> (u32, u32) {
         let inside = self.table(parser, body, context);
         let exits = self.exits_of(inside);
-        let behind = exits.into_iter().map(|(behind, _)| self.of_state(parser, next, behind)).min();
-        (self.floor_of(inside), behind.unwrap_or(0))
+        let after = exits.into_iter().map(|(after, _)| self.of_state(parser, next, after)).min();
+        (self.floor_of(inside), after.unwrap_or(0))
     }
 
-    /// The floor of what is left of the text behind a state and below a node, both.
+    /// The floor of the rest of the text, after a state and below a node.
     pub(super) fn of_place(
         &mut self,
         parser: &mut Parser,
@@ -199,15 +200,15 @@ impl Floors {
         } else {
             UNKNOWN
         };
-        for (behind, cost) in self.exits_of(table) {
+        for (after, cost) in self.exits_of(table) {
             if cost < least {
-                least = least.min(cost.saturating_add(self.of_node(parser, node, behind)));
+                least = least.min(cost.saturating_add(self.of_node(parser, node, after)));
             }
         }
         least
     }
 
-    /// The least floor of what is left of the text below a node, however a state ends.
+    /// The least floor of the rest of the text below a node, however a state ends.
     pub(super) fn below(
         &mut self,
         parser: &mut Parser,
@@ -219,13 +220,13 @@ impl Floors {
             return 0;
         }
         let mut least = if self.is_nullable(table) { self.of_node(parser, node, context) } else { UNKNOWN };
-        for (behind, _) in self.exits_of(table) {
-            least = least.min(self.of_node(parser, node, behind));
+        for (after, _) in self.exits_of(table) {
+            least = least.min(self.of_node(parser, node, after));
         }
         least
     }
 
-    /// The floor of what is left of the text below a node.
+    /// The floor of the rest of the text below a node.
     fn of_node(&mut self, parser: &mut Parser, node: NodeId, context: ContextId) -> u32 {
         let mut stack = vec![(node, context)];
         while let Some(&top) = stack.last() {
@@ -246,10 +247,10 @@ impl Floors {
                 if table.is_none() || self.is_nullable(table) {
                     ways.push((context, 0));
                 }
-                for (behind, cost) in ways {
-                    match self.of_nodes.get(&(frame.parent, behind)) {
+                for (after, cost) in ways {
+                    match self.of_nodes.get(&(frame.parent, after)) {
                         Some(below) => least = least.min(cost.saturating_add(*below)),
-                        None => stack.push((frame.parent, behind)),
+                        None => stack.push((frame.parent, after)),
                     }
                 }
             }
@@ -361,20 +362,19 @@ impl Known {
                         self.use_table(parser, id, (body, context), &mut work)
                     }
                 };
-                for (behind, cost) in ways {
+                for (after, cost) in ways {
                     if parser.network.is_nullable(step.next) {
-                        exits.push((behind, cost));
+                        exits.push((after, cost));
                     }
                     if step.next != ExprPool::EPSILON {
-                        let rest = self.use_table(parser, id, (step.next, behind), &mut work);
-                        exits.extend(
-                            rest.into_iter().map(|(behind, more)| (behind, cost.saturating_add(more))),
-                        );
+                        let rest = self.use_table(parser, id, (step.next, after), &mut work);
+                        exits
+                            .extend(rest.into_iter().map(|(after, more)| (after, cost.saturating_add(more))));
                     }
                 }
             }
             exits.sort_unstable();
-            exits.dedup_by_key(|&mut (behind, _)| behind);
+            exits.dedup_by_key(|&mut (after, _)| after);
             let table = &mut self.tables[id as usize];
             if table.exits != exits {
                 table.exits = exits;

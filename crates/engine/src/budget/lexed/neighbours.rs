@@ -1,10 +1,10 @@
 //! Neighbours: which terminals may end within one token of the vocabulary.
 //!
-//! Seen from a place where a token of the vocabulary is in progress, the next terminal that the parser gets may end in the
-//! same token, or it cannot. Which may is found by reading the rests of tokens with the lexer's hypotheses; behind
-//! a terminal, wherever it ends, by reading all rests of tokens that stand behind one of its last bytes. That is what
-//! a lower bound ([`floors`](super::floors)) needs: it knows that no token has the end of one keyword and
-//! then another, and that some have `}` and then `,`.
+//! [`Neighbours`] says which terminals can be the next to end inside a token of the vocabulary that has been begun: at a place within
+//! it, or after another terminal, wherever that ends. The lower bounds ([`floors`](super::floors)) need it. An example: if the
+//! vocabulary has the token `},` and none like `ifin`, the neighbours of `}` include `,`, and those of `if` do not include `in`.
+//!
+//! The rests of tokens are read with the lexer's hypotheses; after a terminal, all rests that stand after one of its last bytes.
 //!
 //! Takes time in the hypotheses of the grammar times the classes of bytes, and in the places in tokens where a
 //! terminal may end, once per grammar.
@@ -24,10 +24,10 @@ const MAX_PLACES: usize = 200_000;
 /// A place in the text and in a token.
 type Spot = (HypothesisId, FutureId);
 
-/// Which terminals may come to their ends in a token that has been begun.
+/// Which terminals may end in a token that has been begun.
 pub(super) struct Neighbours {
     n_words: usize,
-    /// By terminal, behind its end inside a token.
+    /// By terminal, after its end inside a token.
     of_terminal: Vec<Bits>,
     of_spot: FxHashMap<Spot, Bits>,
 }
@@ -44,14 +44,15 @@ impl Neighbours {
     ) -> Result<Neighbours, EngineError> {
         let ends = &explored.last_bytes;
         let n_words = points.tables.n_terminals.div_ceil(64);
-        let behind = behind_bytes(futures, points.tables.lexer.byte_classes(), points.hypotheses.n_classes());
+        let after =
+            after_bytes_of(futures, points.tables.lexer.byte_classes(), points.hypotheses.n_classes());
         let mut of_terminal: Vec<Bits> = Vec::with_capacity(points.tables.n_terminals);
         let mut position = 0;
         for index in 0..points.tables.n_terminals {
             let n_ends = ends[position..].iter().take_while(|end| end.0.index() == index).count();
             let mut search = Search::new(n_words);
             for &(_, class, hypothesis) in &ends[position..position + n_ends] {
-                for &(byte, future) in &behind[usize::from(class)] {
+                for &(byte, future) in &after[usize::from(class)] {
                     search.read(points, futures, hypothesis, byte, future)?;
                 }
             }
@@ -61,7 +62,7 @@ impl Neighbours {
         if let Some((newline, made)) =
             points.tables.layout.as_ref().map(|layout| (layout.newline, [layout.indent, layout.dedent]))
         {
-            // What indentation makes stands behind a newline, or behind more of it.
+            // What indentation makes stands after a newline, or after more of it.
             for terminal in made {
                 of_terminal[terminal.index()] = of_terminal[newline.index()].clone();
             }
@@ -94,7 +95,7 @@ impl Neighbours {
         self.of_spot = FxHashMap::default();
     }
 
-    /// The same behind a terminal's end, wherever it is.
+    /// The same after a terminal's end, wherever it is.
     pub(super) fn of_terminal(&self, terminal: TerminalId) -> &Bits {
         &self.of_terminal[terminal.index()]
     }
@@ -157,8 +158,8 @@ impl Search {
     }
 }
 
-/// By class of bytes: what tokens have behind one of its bytes, each a byte and the rest behind that.
-fn behind_bytes(futures: &Futures, classes: &[u8; 256], n_classes: usize) -> Vec<Vec<(u8, FutureId)>> {
+/// By class of bytes: what tokens have after one of its bytes, each a byte and the rest after that.
+fn after_bytes_of(futures: &Futures, classes: &[u8; 256], n_classes: usize) -> Vec<Vec<(u8, FutureId)>> {
     let mut into: Vec<(u8, FutureId)> =
         futures.all().flat_map(|future| futures.edges(future).iter().copied()).collect();
     for (byte, _) in &mut into {
@@ -166,13 +167,13 @@ fn behind_bytes(futures: &Futures, classes: &[u8; 256], n_classes: usize) -> Vec
     }
     into.sort_unstable();
     into.dedup();
-    let mut behind: Vec<Vec<(u8, FutureId)>> = vec![Vec::new(); n_classes];
+    let mut after: Vec<Vec<(u8, FutureId)>> = vec![Vec::new(); n_classes];
     for (class, future) in into {
-        behind[usize::from(class)].extend_from_slice(futures.edges(future));
+        after[usize::from(class)].extend_from_slice(futures.edges(future));
     }
-    for list in &mut behind {
+    for list in &mut after {
         list.sort_unstable();
         list.dedup();
     }
-    behind
+    after
 }

@@ -1,11 +1,14 @@
 //! Runs of a lexer: from a point, inside a token of the vocabulary, through ignored tokens and one that is not.
 //!
-//! A *run* is made of walks ([`walks`](super::walks)) by increasing cost, level by level, as far as it is asked for: for one terminal only the points are
-//! walked from that can come to a new end of it ([`ends`](super::ends)). Both depend on the lexer and the vocabulary only, so all states
-//! of the rules share them.
+//! A search asks a run how a terminal can be read at some cost ([`Runs::level`]). An example: before any text, the run for a number has at
+//! cost 1 the exits after each token that is a whole number, and after each token that begins with one, like `1,` with the rest `,`.
 //!
-//! **Costs** count a token of the vocabulary when it is begun. So what is left at cost c with a token in progress is
-//! paid for, and a bound on costs bounds what has to be looked at.
+//! A run is made of walks ([`walks`](super::walks)) by increasing cost, level by level, as far as it is asked for. For one terminal, only
+//! the points are walked from that can reach a new end of it ([`ends`](super::ends)). Both depend on the lexer and the vocabulary
+//! only, so all states of the rules share them.
+//!
+//! **Costs** count a token of the vocabulary when it is begun. So the rest of a token in progress at cost c is paid for, and a bound on
+//! costs bounds the work.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -16,7 +19,7 @@ use maskwright_scan::{Blanks, HypothesisId, Point, Points};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ends::Ends;
-use super::walks::{End, Walk, Walks};
+use super::walks::{End, RunStart, Walk, Walks};
 use crate::EngineError;
 use crate::spelling::{FutureId, Futures};
 
@@ -26,16 +29,6 @@ const LOOKS_PER_LEVEL: u64 = 16;
 /// A run, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct RunId(u32);
-
-/// Where a run begins.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct RunStart {
-    /// Before any bytes ([`Point::begun`]).
-    pub(super) point: Point,
-    pub(super) future: FutureId,
-    /// Whether a bracket is open, so that ends of lines are ignored.
-    pub(super) is_nested: bool,
-}
 
 /// How a run can be left: with a token of `terminal`, in a hypothesis, inside a token of the vocabulary; or with the
 /// end of the text, after ignored tokens only.
@@ -79,7 +72,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Drops the runs; what can be come to stays known.
+    /// Drops the runs. Which ends can be reached stays known.
     pub(super) fn clear(&mut self) {
         *self = Runs { ends: self.ends.take(), ..Runs::default() };
     }
@@ -144,7 +137,7 @@ impl Runs {
         }
     }
 
-    /// Walks from the points at `cost` that are worth it for `terminal`.
+    /// Walks from the points at `cost` that can lead to something new for `terminal`.
     fn walk_on(
         &mut self,
         points: &mut Points,
@@ -176,7 +169,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Whether some point at `cost` or more is worth a walk for `terminal`.
+    /// Whether a walk from some point at `cost` or more can lead to something new for `terminal`.
     fn goes_on(
         &mut self,
         points: &mut Points,
@@ -215,9 +208,9 @@ impl Runs {
             let is_known = run.root_costs.keys().any(|&(of, ..)| of.is_none());
             return Ok(!is_known && ends.may_end_text(hypothesis, run.is_nested));
         };
-        let Some(behind) = ends.behind(hypothesis, terminal, run.is_nested) else { return Ok(true) };
+        let Some(after) = ends.after(hypothesis, terminal, run.is_nested) else { return Ok(true) };
         let is_newline = points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
-        for hypothesis in behind {
+        for hypothesis in after {
             let Some(&known) =
                 run.root_costs.get(&(Some(terminal), Blanks::None, hypothesis)).filter(|_| !is_newline)
             else {

@@ -1,15 +1,18 @@
 //! The search for the least number of tokens from a configuration of a lexed grammar to the end of its text.
 //!
-//! As `completions` of scannerless grammars, but by increasing bounds: what is kept with a place is the number, or that it is more than
-//! some bound. One search is over all tokenizations; another over those in which tokens end where the lexer's do: it is much
-//! smaller, and its numbers are those of completions too, so upper bounds.
+//! [`Search::within`] finds the number if it is at most some bound. An example: after `(1` in a language of sums, with the token
+//! `)`, it tries the bound 1, and finds the completion `)`.
+//!
+//! Works like `completions` of scannerless grammars, but by increasing bounds: a place is kept with its number, or with a
+//! bound that the number exceeds ([`Least`]). There are two searches ([`searches`](super::searches)): one over all tokenizations, and a
+//! smaller one over those in which tokens end where the lexer's do.
 
 use maskwright_grammar::{ExprId, ExprPool};
 use rustc_hash::FxHashMap;
 
 use super::controls::{Control, ControlId};
-use super::runs::RunStart;
 use super::summaries::{Parts, Summaries};
+use super::walks::RunStart;
 use crate::EngineError;
 use crate::parser::{ConfigId, Frame, NodeId, Thread};
 
@@ -120,7 +123,7 @@ impl Search {
             let mut ways = Vec::with_capacity(threads.len());
             for Thread { terminal, next, node, .. } in threads {
                 let floors = &mut *parts.floors;
-                let context = floors.behind(terminal);
+                let context = floors.after(terminal);
                 let floor = floors.of_place(parts.parser, (next, node), context);
                 ways.push((terminal, (next, node), floor));
             }
@@ -148,7 +151,7 @@ impl Search {
                         if self.summaries.is_upper && exit.future != parts.futures.root() {
                             continue;
                         }
-                        for control in self.summaries.behind(parts, blocks, start.line, exit) {
+                        for control in self.summaries.after_exit(parts, blocks, start.line, exit) {
                             let Some(room) = found.map_or(bound, |found| found - 1).checked_sub(cost) else {
                                 break;
                             };
@@ -261,7 +264,7 @@ pub(super) fn floor(parts: &mut Parts<'_>, config: ConfigId) -> Result<u32, Engi
             return Ok(1);
         }
         for Thread { terminal, next, node, .. } in parts.parser.configs.threads(start.parser).to_vec() {
-            let context = floors.behind(terminal);
+            let context = floors.after(terminal);
             least = least.min(floors.of_place(parts.parser, (next, node), context));
         }
     }

@@ -1,7 +1,10 @@
-//! Summaries of the rules of a lexed grammar: at which costs the rest of a rule, begun in a control, can be read, and in
-//! which control that ends; whatever the stack below.
+//! Summaries of the rules of a lexed grammar: at which costs the rest of a rule can be read, whatever the stack below.
 //!
-//! Each summary is complete up to a *bound* on its cost, which is raised as callers need it. What lies beyond is
+//! [`Summaries::exits`] lists, for a rest of a rule begun in a control, the controls in which it can end, each with its cost. An example:
+//! the rest `")"` of a call, begun with no token in progress, ends at cost 1 after the token `)`, and inside the token `);` with `;`
+//! to come.
+//!
+//! Each summary is complete up to a *bound* on its cost, which is raised as callers need it. What exceeds the bound is
 //! parked: items of a higher cost, and levels of runs that nobody has asked for. When the queue is empty, every summary has all of
 //! its exits up to its bound: an item, a call or a run of cost c within bound b has been given b − c.
 //!
@@ -16,7 +19,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::blocks::{BlocksId, BlocksPool, Made};
 use super::controls::{Control, ControlId, Controls, InText};
 use super::floors::{ContextId, Floors};
-use super::runs::{Exit, RunId, RunStart, Runs};
+use super::runs::{Exit, RunId, Runs};
+use super::walks::RunStart;
 use crate::EngineError;
 use crate::lexed::States;
 use crate::parser::Parser;
@@ -32,7 +36,7 @@ pub(super) struct SummaryId(u32);
 /// A place within a summary.
 type Place = (ExprId, ControlId);
 
-/// Where in a text, up to the token of the vocabulary in progress.
+/// Where in a text, without the token of the vocabulary in progress.
 type Spot = (SummaryId, ExprId, HypothesisId, BlocksId);
 
 /// What is asked of all parts in turn: the parser's rules, what reads bytes, and what tokens there are.
@@ -49,16 +53,16 @@ struct Summary {
     /// Everything up to this cost is known once the queue is empty.
     bound: u32,
     exits: FxHashMap<ControlId, u32>,
-    /// The summaries that wait for the exits: where each goes on, and the cost there.
+    /// The summaries that use the exits: where each continues, and the cost there.
     callers: FxHashSet<(SummaryId, ExprId, u32)>,
     callees: FxHashSet<(SummaryId, u32)>,
-    /// Items that cannot come to the end within the bound: the bound at which they may, the cost, the place.
+    /// Items that cannot reach the end within the bound: the bound at which they may, the cost, the place.
     parked: Vec<(u32, u32, Place)>,
     /// Calls that cannot either.
     due_calls: Vec<(u32, Call)>,
     /// Items at the bound with no token begun, so that nothing can be read from them yet.
     at_bound: Vec<(u32, Place)>,
-    /// Runs of which more levels may be needed.
+    /// Runs that may need more levels.
     waits: Vec<Wait>,
 }
 
@@ -66,9 +70,9 @@ struct Summary {
 struct Wait {
     /// The cost of the next level.
     cost: u32,
-    /// Where to go on behind the terminal; for the end of the text, the place itself.
+    /// Where to continue after the terminal; for the end of the text, the place itself.
     next: ExprId,
-    /// What is left behind the terminal takes at least so much.
+    /// The rest after the terminal takes at least so much.
     floor: u32,
     terminal: Option<TerminalId>,
     blocks: BlocksId,
@@ -76,7 +80,7 @@ struct Wait {
     n_levels: u32,
 }
 
-/// A rule that is to be read at a cost, by its body, and where to go on behind it.
+/// A rule that is to be read at a cost, by its body, and where to continue after it.
 #[derive(Clone, Copy)]
 struct Call {
     body: ExprId,
@@ -183,7 +187,7 @@ impl Summaries {
     }
 
     /// The controls after an exit of a run. `line` is the width of the line where the run begins.
-    pub(super) fn behind(
+    pub(super) fn after_exit(
         &mut self,
         parts: &mut Parts<'_>,
         blocks: BlocksId,
@@ -355,8 +359,8 @@ impl Summaries {
         self.read_on(parts, cost, id, (state, control))
     }
 
-    /// The text at a spot at `cost`, without the rests of tokens that are as cheap to spell anew (lemma 1); `None` if
-    /// nothing is left of it.
+    /// The text at a spot at `cost`, without the rests of tokens that are as cheap to spell anew (lemma 1); `None` if no
+    /// rest remains.
     fn cut(&mut self, parts: &mut Parts<'_>, cost: u32, spot: Spot, future: FutureId) -> Option<InText> {
         let (_, _, hypothesis, blocks) = spot;
         let mut text = InText { hypothesis, future, blocks };
@@ -396,7 +400,7 @@ impl Summaries {
         let Control::Text(text) = self.controls.get(control) else { return Ok(()) };
         let ends = (self.blocks.n_open(text.blocks) > 0).then_some((None, state, 0));
         let ways = terminals.into_iter().map(|(terminal, next)| {
-            let floor = parts.floors.of_state(parts.parser, next, parts.floors.behind(terminal));
+            let floor = parts.floors.of_state(parts.parser, next, parts.floors.after(terminal));
             (Some(terminal), next, floor)
         });
         let ways: Vec<_> = ends.into_iter().chain(ways).collect();
@@ -411,12 +415,12 @@ impl Summaries {
         Ok(())
     }
 
-    /// Asks for the exits of a rule, if the bound has room for what they and the rest behind them take at least.
+    /// Asks for the exits of a rule, if the bound has room for what they and the rest after them take at least.
     fn call(&mut self, parts: &mut Parts<'_>, id: SummaryId, call: Call) -> Result<(), EngineError> {
         let Call { body, control, next, cost } = call;
         let context = self.context(parts, control)?;
-        let (inside, behind) = parts.floors.of_call(parts.parser, (body, next), context);
-        let needed = cost.saturating_add(behind);
+        let (inside, after) = parts.floors.of_call(parts.parser, (body, next), context);
+        let needed = cost.saturating_add(after);
         let summary = &mut self.summaries[id.0 as usize];
         let bound = summary.bound;
         if needed.saturating_add(inside) > bound {
@@ -483,7 +487,7 @@ impl Summaries {
                     continue;
                 }
                 let controls = match exit.terminal {
-                    Some(_) => self.behind(parts, wait.blocks, None, exit),
+                    Some(_) => self.after_exit(parts, wait.blocks, None, exit),
                     None => vec![self.controls.intern(Control::End(self.blocks.n_open(wait.blocks)))],
                 };
                 for control in controls {

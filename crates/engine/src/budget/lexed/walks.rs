@@ -1,9 +1,12 @@
-//! Walks of a lexer: what can be come to from a point, inside a token of the vocabulary, without beginning another.
+//! Walks of a lexer: what can be reached from a point inside one token of the vocabulary.
 //!
-//! A walk is the product of the lexer's hypotheses and the futures, left where a token of the lexer ends that the
-//! parser gets. Where all bytes of what is left of a token lead back to one point, as inside names, strings
-//! and comments, it is taken whole; and large parts are walks of their own, since from most places in names and
-//! keywords one comes to the same.
+//! A [`Walk`] lists the ends of the lexer's tokens that the parser gets, with the rest of the vocabulary's token there, and the
+//! points where the vocabulary's token itself ends. An example: from the beginning of a statement with the token `x =` in progress, the
+//! walk ends after the name `x`, with ` =` left.
+//!
+//! A walk is the product of the lexer's hypotheses and the futures. Where all bytes of the rest of a token lead back to one point, as
+//! inside names, strings and comments, the rest is taken whole. Large parts are walks of their own, because most places in names and
+//! keywords lead to the same.
 
 use std::sync::Arc;
 
@@ -12,7 +15,6 @@ use maskwright_grammar::TerminalId;
 use maskwright_scan::{Blanks, HypothesisId, Point, Points, Read};
 use rustc_hash::FxHashMap;
 
-use super::runs::RunStart;
 use crate::EngineError;
 use crate::spelling::{FutureId, Futures};
 
@@ -25,7 +27,17 @@ const MAX_DEPTH: u32 = 8;
 /// The most walks that are kept.
 const MAX_WALKS: usize = 50_000;
 
-/// A token's end: its terminal, its line, the hypothesis behind it; or the text's.
+/// Where a walk or a run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct RunStart {
+    /// Before any bytes ([`Point::begun`]).
+    pub(super) point: Point,
+    pub(super) future: FutureId,
+    /// Whether a bracket is open, so that ends of lines are ignored.
+    pub(super) is_nested: bool,
+}
+
+/// A token's end: its terminal, its line, the hypothesis after it; or the text's.
 pub(super) type End = (Option<TerminalId>, Blanks, HypothesisId);
 
 /// A way out of a walk: an end, and the rest of the vocabulary's token there (the root at its end).
@@ -65,8 +77,8 @@ impl Walk {
     }
 }
 
-/// Bytes that all lead from a point back to it and do the same besides: they end a token behind which, and
-/// an ignored one behind which, none of them can be read.
+/// Bytes that all lead from a point back to it and do the same besides: they end a token, or an
+/// ignored one, after which none of them can be read.
 struct Loop {
     bytes: ByteSet,
     /// Where rests of such bytes end.
@@ -82,7 +94,7 @@ pub(super) struct Walks {
     n_exits: usize,
     readable: FxHashMap<HypothesisId, ByteSet>,
     loops: FxHashMap<(Point, bool), Arc<Loop>>,
-    /// By future, the walk that last came to it, and the point there.
+    /// By future, the walk that visited it last, and the point there.
     visited: Vec<(u64, Point)>,
     walk_number: u64,
 }
@@ -192,7 +204,7 @@ impl Walks {
         Ok(walk)
     }
 
-    /// The exits of a walk for a terminal (for the end of the text), for each end at most one beside the root: what is left of all
+    /// The exits of a walk for a terminal (for the end of the text), for each end at most one beside the root: the rests of all
     /// tokens that are in progress there and can be read on, in one.
     ///
     /// # Errors
@@ -288,7 +300,7 @@ impl Walks {
         Ok(largest)
     }
 
-    /// Whether some rest of a token goes on from `hypothesis` for a byte at least.
+    /// Whether some rest of a token can be read from `hypothesis` for at least one byte.
     fn can_go_on(
         &mut self,
         points: &mut Points,

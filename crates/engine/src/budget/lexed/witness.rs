@@ -1,8 +1,8 @@
 //! Completions found by stepping the lexer, for configurations where the budget searches find none.
 //!
 //! With the contextual lexer, the budget searches read the tokens ahead strictly: among more terminals than compete there
-//! ([`crate::lexed`]). A completion they find is valid, but they may miss some: in `start: A A B` with `A: "x"` and `B: "xx"`
-//! no `A` wins before another. So before a text is said to have no completion, this module looks for one with the lexer's
+//! ([`crate::lexed`]). A completion they find is valid, but they may miss some. An example: in `start: A A B` with `A: "x"` and
+//! `B: "xx"`, no `A` wins before another. So before a text is said to have no completion, [`Witnesses`] looks for one with the lexer's
 //! actual steps: first a short text, whatever tokens spell it; if the vocabulary cannot spell that, token by token.
 //!
 //! A completion is kept as an upper bound for each configuration along it, so a session that was promised it can follow it.
@@ -12,8 +12,9 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::LexedBudget;
+use super::groups::Groups;
 use super::search::Least;
+use super::searches::Searches;
 use crate::EngineError;
 use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
@@ -34,38 +35,47 @@ pub(super) enum Witness {
     GivenUp,
 }
 
-impl LexedBudget {
+/// The searches that found nothing.
+#[derive(Default)]
+pub(super) struct Witnesses {
+    /// The configurations for which no completion was found, and whether that is certain.
+    missing: FxHashMap<ConfigId, Witness>,
+}
+
+impl Witnesses {
     /// A completion found by stepping the lexer.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
-    pub(super) fn witness(
+    pub(super) fn of(
         &mut self,
+        searches: &mut Searches,
+        groups: &mut Groups,
         states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Witness, EngineError> {
-        if let Some(known) = self.upper.configs.get(&config).and_then(|known| known.known()) {
+        if let Some(known) = searches.upper.configs.get(&config).and_then(|known| known.known()) {
             return Ok(Witness::Of(known));
         }
-        if let Some(&known) = self.unwitnessed.get(&config) {
+        if let Some(&known) = self.missing.get(&config) {
             return Ok(known);
         }
-        let found = match self.way_of_text(states, parser, config)? {
+        let found = match way_of_text(states, parser, config)? {
             Some(way) => Ok(way),
-            None => self.way_of_tokens(states, parser, config)?,
+            None => way_of_tokens(groups, states, parser, config)?,
         };
         let way = match found {
             Ok(way) => way,
             Err(nothing) => {
-                self.unwitnessed.insert(config, nothing);
+                self.missing.insert(config, nothing);
                 return Ok(nothing);
             }
         };
         let n_tokens = way.len() as u32 - 1;
         for (position, config) in way.into_iter().enumerate() {
             let rest = n_tokens - position as u32;
-            let known = self.upper.configs.entry(config).or_insert(Least::Exactly(rest));
+            let known = searches.upper.configs.entry(config).or_insert(Least::Exactly(rest));
             if known.known().is_none_or(|known| known > rest) {
                 *known = Least::Exactly(rest);
             }
@@ -73,76 +83,79 @@ impl LexedBudget {
         Ok(Witness::Of(n_tokens))
     }
 
-    /// The configurations before and after each token of a text that completes one of `config`.
-    fn way_of_text(
-        &mut self,
-        states: &mut States,
-        parser: &mut Parser,
-        config: ConfigId,
-    ) -> Result<Option<Vec<ConfigId>>, EngineError> {
-        let vocabulary = parser.shared.vocabulary.clone();
-        let spells = |byte: u8| vocabulary.fewest_tokens(&[byte])[0].is_some();
-        let Some(text) = states.completing_text(parser, config, &spells)? else { return Ok(None) };
-        let fewest = vocabulary.fewest_tokens(&text);
-        let (mut way, mut position) = (vec![config], 0);
-        let mut last = config;
-        while position < text.len() {
-            let Some(left) = fewest[position] else { return Ok(None) };
-            let next = (position + 1..=text.len()).find(|&end| {
-                fewest[end].is_some_and(|after| after + 1 == left)
-                    && vocabulary.fewest_tokens(&text[position..end])[0] == Some(1)
-            });
-            let Some(end) = next else { return Ok(None) };
-            match states.step_all(parser, last, &text[position..end])? {
-                Some(next) => last = next,
-                None => return Ok(None),
-            }
-            way.push(last);
-            position = end;
-        }
-        Ok(states.configs.is_accepting(last).then_some(way))
+    pub(super) fn len(&self) -> usize {
+        self.missing.len()
     }
+}
 
-    /// The same found token by token, those that leave the fewest terminals to read first; or why none was found.
-    fn way_of_tokens(
-        &mut self,
-        states: &mut States,
-        parser: &mut Parser,
-        config: ConfigId,
-    ) -> Result<Result<Vec<ConfigId>, Witness>, EngineError> {
-        let per_place = parser.shared.vocabulary.n_words() * 32;
-        let max_places = (MAX_TRIED / per_place.max(1)).clamp(1, MAX_PLACES);
-        // The predecessor of each configuration.
-        let mut before: FxHashMap<ConfigId, ConfigId> = FxHashMap::from_iter([(config, config)]);
-        let mut heap = BinaryHeap::from([Reverse((0u32, 0u32, config))]);
-        let mut n_places = 0;
-        let mut is_exact = true;
-        while let Some(Reverse((_, n_tokens, place))) = heap.pop() {
-            if states.configs.is_accepting(place) {
-                let mut way = vec![place];
-                let mut at = place;
-                while at != config {
-                    at = before[&at];
-                    way.push(at);
-                }
-                way.reverse();
-                return Ok(Ok(way));
-            }
-            n_places += 1;
-            if n_places > max_places {
-                return Ok(Err(Witness::GivenUp));
-            }
-            let tokens = self.tokens_of(states, parser, place)?;
-            is_exact &= self.groups.get(&place).is_some_and(|groups| groups.is_exact);
-            for &(next, _) in tokens.iter() {
-                if before.contains_key(&next) {
-                    continue;
-                }
-                before.insert(next, place);
-                let least = states.fewest_terminals(parser, next);
-                heap.push(Reverse(((n_tokens + 1).saturating_add(least), n_tokens + 1, next)));
-            }
+/// The configurations before and after each token of a text that completes one of `config`.
+fn way_of_text(
+    states: &mut States,
+    parser: &mut Parser,
+    config: ConfigId,
+) -> Result<Option<Vec<ConfigId>>, EngineError> {
+    let vocabulary = parser.shared.vocabulary.clone();
+    let spells = |byte: u8| vocabulary.fewest_tokens(&[byte])[0].is_some();
+    let Some(text) = states.completing_text(parser, config, &spells)? else { return Ok(None) };
+    let fewest = vocabulary.fewest_tokens(&text);
+    let (mut way, mut position) = (vec![config], 0);
+    let mut last = config;
+    while position < text.len() {
+        let Some(left) = fewest[position] else { return Ok(None) };
+        let next = (position + 1..=text.len()).find(|&end| {
+            fewest[end].is_some_and(|after| after + 1 == left)
+                && vocabulary.fewest_tokens(&text[position..end])[0] == Some(1)
+        });
+        let Some(end) = next else { return Ok(None) };
+        match states.step_all(parser, last, &text[position..end])? {
+            Some(next) => last = next,
+            None => return Ok(None),
         }
-        Ok(Err(if is_exact { Witness::Nothing } else { Witness::GivenUp }))
+        way.push(last);
+        position = end;
     }
+    Ok(states.configs.is_accepting(last).then_some(way))
+}
+
+/// The same found token by token, those that leave the fewest terminals to read first; or why none was found.
+fn way_of_tokens(
+    groups: &mut Groups,
+    states: &mut States,
+    parser: &mut Parser,
+    config: ConfigId,
+) -> Result<Result<Vec<ConfigId>, Witness>, EngineError> {
+    let per_place = parser.shared.vocabulary.n_words() * 32;
+    let max_places = (MAX_TRIED / per_place.max(1)).clamp(1, MAX_PLACES);
+    // The predecessor of each configuration.
+    let mut before: FxHashMap<ConfigId, ConfigId> = FxHashMap::from_iter([(config, config)]);
+    let mut heap = BinaryHeap::from([Reverse((0u32, 0u32, config))]);
+    let mut n_places = 0;
+    let mut is_exact = true;
+    while let Some(Reverse((_, n_tokens, place))) = heap.pop() {
+        if states.configs.is_accepting(place) {
+            let mut way = vec![place];
+            let mut at = place;
+            while at != config {
+                at = before[&at];
+                way.push(at);
+            }
+            way.reverse();
+            return Ok(Ok(way));
+        }
+        n_places += 1;
+        if n_places > max_places {
+            return Ok(Err(Witness::GivenUp));
+        }
+        let grouped = groups.of(states, parser, place)?;
+        is_exact &= grouped.is_exact;
+        for &(next, _) in grouped.list.iter() {
+            if before.contains_key(&next) {
+                continue;
+            }
+            before.insert(next, place);
+            let least = states.fewest_terminals(parser, next);
+            heap.push(Reverse(((n_tokens + 1).saturating_add(least), n_tokens + 1, next)));
+        }
+    }
+    Ok(Err(if is_exact { Witness::Nothing } else { Witness::GivenUp }))
 }

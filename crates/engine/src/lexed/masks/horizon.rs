@@ -26,7 +26,7 @@ const RETURNING_FRAME: u32 = 1;
 /// Nodes with their far frames cut off.
 #[derive(Default)]
 pub(in super::super) struct Horizon {
-    /// By node and what is left of [`DEPTH`].
+    /// By node and the remaining depth.
     cut: FxHashMap<(NodeId, u32), NodeId>,
     configs: FxHashMap<ConfigId, ConfigId>,
 }

@@ -70,7 +70,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The classes of which some end could not be judged, and that are not known to be allowed; ascending.
+    /// The classes with an end that could not be judged, unless they are known to be allowed; ascending.
     pub(super) fn open_classes(&self) -> Vec<u32> {
         let mut open: Vec<u32> = self.open.iter().map(|(_, end)| end.class).chain(self.row.unread).collect();
         open.retain(|&class| !self.is_allowed(class));
@@ -80,7 +80,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Who is asked about the ends of sequences.
+/// Judges the ends of sequences after a place.
 pub(super) struct Judge<'a> {
     pub(super) outlook: &'a mut Outlook,
     pub(super) parser: &'a mut Parser,
@@ -263,7 +263,7 @@ impl Judgements {
         judge.judge(depends, 0..depends.nodes.len(), thread, None, found)
     }
 
-    /// What `row`, that of the hypothesis of `thread`, says to the parser in `cut`, whose stacks are cut off, of tokens whose
+    /// What `row`, which belongs to the hypothesis of `thread`, says to the parser in `cut`, whose stacks are cut off, of tokens whose
     /// sequence begins with `terminal`.
     fn judgement(
         &mut self,

@@ -6,7 +6,7 @@
 //! 1. the [row](row) of a hypothesis lists the readings of all tokens by their sequence of terminals, so the parser is asked once per
 //!    sequence, and viability once per sequence and kind of end;
 //! 2. a [judgement](judgements) says what a row allows one thread of the parser, its stack cut off at a [horizon]. It is the
-//!    same wherever the parser comes to the same place of a rule;
+//!    same wherever the parser is at the same place of a rule;
 //! 3. the masks themselves, by configuration, equal ones once.
 //!
 //! An example: in the middle of the name in `x = fo`, the row is that of "in a name". The token `o` stays inside: it is allowed because
