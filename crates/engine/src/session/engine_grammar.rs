@@ -49,7 +49,7 @@ impl EngineGrammar {
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
-    /// # use maskwright_automata::Fuel;
+    /// # use maskwright_automata::{Fuel, Regex};
     /// # use maskwright_grammar::Grammar;
     /// # let tokens = ["a", ".", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();

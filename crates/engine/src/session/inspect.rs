@@ -73,7 +73,7 @@ pub struct NetworkStateView {
 pub enum SymbolView {
     /// The terminal of this number.
     Terminal(usize),
-    /// The rule of this number, its place in [`EngineGrammar::inspect_rules`].
+    /// The rule of this number, its place in [`EngineGrammar::inspect_rules`](crate::EngineGrammar::inspect_rules).
     Rule(usize),
 }
 

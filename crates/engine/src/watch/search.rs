@@ -7,7 +7,7 @@
 //! call as a whole does a bounded amount of it.
 //!
 //! Bytes that led out of risk before are tried first when their configuration is met again
-//! ([`WatchMemo::ways_out`]): they mostly do so whatever was there before.
+//! (`ways_out` of [`WatchMemo`](super::WatchMemo)): they mostly do so whatever was there before.
 
 use std::collections::VecDeque;
 
