@@ -75,6 +75,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-error",
             "maskwright-grammar",
             "maskwright-lexing",
+            "maskwright-scan",
             "maskwright-vocabulary",
         ],
     ),

@@ -6,6 +6,7 @@ use maskwright_automata::{AutomatonError, FuelError};
 use maskwright_error::{Error, ErrorKind};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
+use maskwright_scan::ScanError;
 
 /// Why a grammar, canvas or template is refused, or a question about it cannot be answered within the limits.
 #[derive(Clone, Debug)]
@@ -17,8 +18,7 @@ enum Kind {
     Automaton { terminal: String, error: AutomatonError },
     Work { position: usize, limit: u64 },
     Chart { position: usize, limit: usize },
-    Lexer(LexError),
-    Hypotheses { limit: usize },
+    Lexer(ScanError),
     Declared { name: String },
     Unpaired { rule: String },
     FreeText,
@@ -39,10 +39,6 @@ enum Kind {
 impl InfillError {
     pub(crate) fn automaton(terminal: String, error: AutomatonError) -> InfillError {
         InfillError(Kind::Automaton { terminal, error })
-    }
-
-    pub(crate) fn hypotheses(limit: usize) -> InfillError {
-        InfillError(Kind::Hypotheses { limit })
     }
 
     pub(crate) fn unpaired(rule: &str) -> InfillError {
@@ -131,11 +127,7 @@ impl InfillError {
             Kind::Grammar(error) => error.is_limit(),
             Kind::Automaton { error, .. } => error.is_limit(),
             Kind::Lexer(error) => error.is_limit(),
-            Kind::Work { .. }
-            | Kind::Chart { .. }
-            | Kind::TooLong { .. }
-            | Kind::Hypotheses { .. }
-            | Kind::Open { .. } => true,
+            Kind::Work { .. } | Kind::Chart { .. } | Kind::TooLong { .. } | Kind::Open { .. } => true,
             Kind::Session(error) => error.is_limit(),
             _ => false,
         }
@@ -171,9 +163,6 @@ impl fmt::Display for InfillError {
         match &self.0 {
             Kind::Grammar(error) => error.fmt(f),
             Kind::Lexer(error) => error.fmt(f),
-            Kind::Hypotheses { limit } => {
-                write!(f, "the lexer has more than {limit} ways to read the texts that are asked about")
-            }
             Kind::Declared { name } => write!(
                 f,
                 "terminal `{name}` is declared and nothing says what makes it: infilling has only terminals that are found \
@@ -262,6 +251,12 @@ impl From<GrammarError> for InfillError {
 
 impl From<LexError> for InfillError {
     fn from(error: LexError) -> InfillError {
+        ScanError::from(error).into()
+    }
+}
+
+impl From<ScanError> for InfillError {
+    fn from(error: ScanError) -> InfillError {
         InfillError(Kind::Lexer(error))
     }
 }

@@ -4,7 +4,7 @@
 //! inside of brackets that of line ends, which they drop. Ahead of it the parser is not known, and there are
 //! two bounds of what the lexer can do:
 //!
-//! * [`Ahead::Strict`]: behind a token at least all terminals compete that may follow it. A token that wins among more
+//! * [`Ahead::Strict`]: after a token at least all terminals compete that may follow it. A token that wins among more
 //!   terminals wins among fewer too, so *what strict readings come to, real ones do*.
 //! * [`Ahead::Free`]: no terminals compete, so *there are no readings but free ones*.
 //!
@@ -62,7 +62,7 @@ impl Context {
 }
 
 /// The state before the next token, its context, and whether that is so only where brackets drop the line end before.
-pub(crate) type Behind = (LexState, Context, bool);
+pub(crate) type After = (LexState, Context, bool);
 
 /// The sets of competing terminals of one grammar.
 #[derive(Clone)]
@@ -75,7 +75,7 @@ pub(crate) struct Contexts {
     rivals: Arc<[TerminalSet]>,
     sets: Vec<TerminalSet>,
     ids: FxHashMap<Bits, SetId>,
-    /// By terminal, the set behind it in strict readings.
+    /// By terminal, the set after it in strict readings.
     follow: Vec<SetId>,
     starts: FxHashMap<(LexState, SetId, Choice), LexState>,
 }
@@ -126,7 +126,7 @@ impl Contexts {
         id
     }
 
-    /// The set of what competes behind a token, inside of brackets or outside, if `terminals` may follow it.
+    /// The set of what competes after a token, inside of brackets or outside, if `terminals` may follow it.
     pub(crate) fn following(&mut self, terminals: &Bits) -> SetId {
         let mut terminals = terminals.clone();
         if let Some(newline) = self.newline {
@@ -140,7 +140,7 @@ impl Contexts {
         terminal < self.follow.len()
     }
 
-    /// Lets only those terminals compete behind some that may follow, where `following` says which. The terminals behind
+    /// Lets only those terminals compete after some that may follow, where `following` says which. The terminals after
     /// which that changed anything.
     pub(crate) fn follow(&mut self, following: &[Option<Bits>]) -> TerminalSet {
         let mut follow = self.follow.clone();
@@ -188,29 +188,29 @@ impl Contexts {
         Ok(start)
     }
 
-    /// What comes behind a token of `terminal` that ends at `state` and was read in `context`.
-    pub(crate) fn behind(
+    /// What comes after a token of `terminal` that ends at `state` and was read in `context`.
+    pub(crate) fn after(
         &mut self,
         lexer: &Lexer,
         state: LexState,
         terminal: TerminalId,
         context: Context,
-    ) -> Result<Vec<Behind>, LexError> {
+    ) -> Result<Vec<After>, LexError> {
         let is_newline = self.newline == Some(terminal);
-        let mut behind = Vec::with_capacity(2);
+        let mut after = Vec::with_capacity(2);
         if self.kept.contains(terminal.index() as u32) {
             // The parser stays where it is.
-            behind.push((context, is_newline));
+            after.push((context, is_newline));
         }
-        if is_newline || behind.is_empty() {
+        if is_newline || after.is_empty() {
             let set = self.follow[terminal.index()];
             let next = match context.ahead {
                 Ahead::Strict => Context { set, ..Context::ALL },
                 Ahead::Free => Context::FREE,
             };
-            behind.push((next, false));
+            after.push((next, false));
         }
-        behind
+        after
             .into_iter()
             .map(|(next, is_dropped)| {
                 Ok((self.start(lexer, state, next.set, next.choice)?, next, is_dropped))

@@ -7,19 +7,21 @@
 //! does ([`Guards`]), is forgotten. This is
 //! maximal munch (and leftmost-first) with as much lookahead as it takes, exactly.
 //!
-//! Under the contextual discipline a hypothesis also has the terminals it is read among ([`contexts`](crate::contexts)):
-//! at a place that the parser has come to, exactly those that compete there ([`Hypotheses::exact`]).
+//! Under the contextual discipline a hypothesis also has the terminals it is read among (`contexts`):
+//! at a place where a parser is, exactly those that compete there ([`Hypotheses::exact`]).
 //!
 //! Hypotheses are interned, and their steps kept, independently of the grammar's rules.
 
+use std::hash::Hash;
 use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
-use maskwright_lexing::{Choice, Fate, Guards, LexState, Lexer};
+use maskwright_lexing::{Choice, Fate, Guards, LexState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bits::{Bits, ones};
+use crate::carry::Carry;
 use crate::contexts::{Ahead, Context, Contexts, SetId};
 use crate::error::ScanError;
 use crate::tables::LexerTables;
@@ -44,13 +46,15 @@ impl HypothesisId {
 
 /// One reading of the bytes so far as tokens, from where on bytes matter.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Hypothesis {
+pub struct Hypothesis<E = ()> {
     /// The lexer in the token in progress.
     pub state: LexState,
     /// Whether that token has no bytes yet.
     pub is_boundary: bool,
     /// What must not refute the tokens before; sorted and distinct.
     pub guards: Box<[LexState]>,
+    /// What it carries besides.
+    pub carried: E,
     context: Context,
 }
 
@@ -75,14 +79,17 @@ pub struct Node {
 }
 
 /// All hypotheses met so far, and their steps.
-pub struct Hypotheses {
-    lexer: Arc<Lexer>,
-    guards: Guards,
+pub struct Hypotheses<E = ()> {
+    tables: Arc<LexerTables>,
+    /// `None` if guards that refute the same are kept apart.
+    guards: Option<Guards>,
     /// Of the contextual discipline.
     contexts: Option<Contexts>,
-    list: Vec<Hypothesis>,
-    ids: FxHashMap<Hypothesis, HypothesisId>,
-    n_classes: usize,
+    list: Vec<Hypothesis<E>>,
+    ids: FxHashMap<Hypothesis<E>, HypothesisId>,
+    /// By byte, its class, and by class, one of its bytes: bytes of a class do the same.
+    classes: [u8; 256],
+    representatives: Vec<u8>,
     /// Per hypothesis and class of bytes: one more than the number of the list of outcomes; 0 if unknown.
     cells: Vec<u32>,
     outcomes: Vec<Outcome>,
@@ -90,25 +97,22 @@ pub struct Hypotheses {
     range_ids: FxHashMap<Box<[Outcome]>, u32>,
 }
 
-impl Hypotheses {
-    /// No hypothesis of the lexer of `tables` yet.
-    pub fn new(tables: &LexerTables) -> Hypotheses {
+impl<E: Carry> Hypotheses<E> {
+    /// No hypothesis of the lexer of `tables` yet; `merges_alike` makes guards one that refute the same.
+    pub fn new(tables: Arc<LexerTables>, merges_alike: bool) -> Hypotheses<E> {
         let newline = tables.layout.as_ref().map(|layout| layout.newline);
         let contexts = tables
             .is_contextual
             .then(|| Contexts::new(tables.n_terminals, &tables.ignored, newline, tables.rivals.clone()));
-        Hypotheses::within(tables.lexer.clone(), contexts)
-    }
-
-    fn within(lexer: Arc<Lexer>, contexts: Option<Contexts>) -> Hypotheses {
-        let n_classes = lexer.class_representatives().len();
+        let (classes, representatives) = tables.byte_classes(E::COUNTS_BLANKS);
         Hypotheses {
-            lexer,
-            guards: Guards::default(),
+            tables,
+            guards: merges_alike.then(Guards::default),
             contexts,
             list: Vec::new(),
             ids: FxHashMap::default(),
-            n_classes,
+            classes,
+            representatives,
             cells: Vec::new(),
             outcomes: Vec::new(),
             ranges: Vec::new(),
@@ -116,7 +120,13 @@ impl Hypotheses {
         }
     }
 
-    /// Lets other sets compete behind some terminals ([`Contexts::follow`]); whether anything is different. Steps that end
+    /// What it is of.
+    #[inline]
+    pub fn tables(&self) -> &LexerTables {
+        &self.tables
+    }
+
+    /// Lets other sets compete after some terminals ([`Contexts::follow`]); whether anything is different. Steps that end
     /// one of those are forgotten, all others stay.
     pub fn follow(&mut self, following: &[Option<Bits>]) -> bool {
         let Some(contexts) = &mut self.contexts else { return false };
@@ -139,8 +149,8 @@ impl Hypotheses {
     /// # Errors
     /// If a limit is reached.
     pub fn start(&mut self) -> Result<HypothesisId, ScanError> {
-        let state = self.lexer.start();
-        self.make(state, true, Box::default(), Context::ALL)
+        let state = self.tables.lexer.start();
+        self.make(state, true, Box::default(), E::START, Context::ALL)
     }
 
     /// The terminals of `wanted` that are never matched by a token among `terminals` and the ignored ones, or among all.
@@ -150,8 +160,8 @@ impl Hypotheses {
     pub fn hidden(&mut self, terminals: Option<&Bits>, wanted: &Bits) -> Result<Vec<usize>, ScanError> {
         let Some(contexts) = &mut self.contexts else { return Ok(Vec::new()) };
         let set = terminals.map_or(SetId::ALL, |terminals| contexts.following(terminals));
-        let start = contexts.start(&self.lexer, self.lexer.start(), set, Choice::Best)?;
-        let found = self.lexer.reachable(start)?;
+        let start = contexts.start(&self.tables.lexer, self.tables.lexer.start(), set, Choice::Best)?;
+        let found = self.tables.lexer.reachable(start)?;
         Ok(ones(wanted)
             .filter(|&terminal| !found.contains(terminal as u32) && contexts.is_read(terminal))
             .collect())
@@ -186,7 +196,7 @@ impl Hypotheses {
         self.get(id).context.ahead == Ahead::Free
     }
 
-    /// The hypothesis with all tokens behind that in progress, or that which begins, read freely.
+    /// The hypothesis with all tokens after that in progress, or that which begins, read freely.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -194,15 +204,15 @@ impl Hypotheses {
         if self.contexts.is_none() || self.is_free(id) {
             return Ok(id);
         }
-        let Hypothesis { state, is_boundary, guards, context } = self.get(id).clone();
-        self.make(state, is_boundary, guards, Context { ahead: Ahead::Free, ..context })
+        let Hypothesis { state, is_boundary, guards, carried, context } = self.get(id).clone();
+        self.make(state, is_boundary, guards, carried, Context { ahead: Ahead::Free, ..context })
     }
 
     fn restarted(&mut self, id: HypothesisId, context: Context) -> Result<HypothesisId, ScanError> {
-        let Hypothesis { state, is_boundary, guards, context: before } = self.get(id).clone();
+        let Hypothesis { state, is_boundary, guards, carried, context: before } = self.get(id).clone();
         let Some(contexts) = self.contexts.as_mut().filter(|_| before != context) else { return Ok(id) };
-        let state = contexts.start(&self.lexer, state, context.set, context.choice)?;
-        self.make(state, is_boundary, guards, context)
+        let state = contexts.start(&self.tables.lexer, state, context.set, context.choice)?;
+        self.make(state, is_boundary, guards, carried, context)
     }
 
     /// Whether an outcome is for places inside of brackets, or outside.
@@ -216,7 +226,7 @@ impl Hypotheses {
 
     /// A hypothesis.
     #[inline]
-    pub fn get(&self, id: HypothesisId) -> &Hypothesis {
+    pub fn get(&self, id: HypothesisId) -> &Hypothesis<E> {
         &self.list[id.index()]
     }
 
@@ -228,14 +238,28 @@ impl Hypotheses {
     /// How many classes of bytes there are; bytes of a class do the same.
     #[inline]
     pub fn n_classes(&self) -> usize {
-        self.n_classes
+        self.representatives.len()
+    }
+
+    /// By byte, its class.
+    #[inline]
+    pub fn byte_classes(&self) -> &[u8; 256] {
+        &self.classes
+    }
+
+    /// One byte of each class.
+    #[inline]
+    pub fn representatives(&self) -> &[u8] {
+        &self.representatives
     }
 
     /// Whether the text may end here as far as the lexer goes: no token is in progress, and the end refutes
     /// none before.
     pub fn ends_here(&self, id: HypothesisId) -> bool {
         let hypothesis = self.get(id);
-        hypothesis.is_boundary && !hypothesis.guards.iter().any(|&guard| self.lexer.refutes_at_end(guard))
+        hypothesis.is_boundary
+            && hypothesis.carried.may_end()
+            && !hypothesis.guards.iter().any(|&guard| self.tables.lexer.refutes_at_end(guard))
     }
 
     /// What a byte can do, as a range for [`Hypotheses::outcome`].
@@ -244,7 +268,7 @@ impl Hypotheses {
     /// If a limit is reached.
     #[inline]
     pub fn step(&mut self, id: HypothesisId, byte: u8) -> Result<Range<usize>, ScanError> {
-        self.step_class(id, usize::from(self.lexer.byte_classes()[usize::from(byte)]))
+        self.step_class(id, usize::from(self.classes[usize::from(byte)]))
     }
 
     /// The same for any byte of a class.
@@ -253,12 +277,12 @@ impl Hypotheses {
     /// If a limit is reached.
     #[inline]
     pub fn step_class(&mut self, id: HypothesisId, class: usize) -> Result<Range<usize>, ScanError> {
-        let cell = id.index() * self.n_classes + class;
+        let cell = id.index() * self.representatives.len() + class;
         let known = self.cells[cell];
         let number = if known > 0 {
             known - 1
         } else {
-            let byte = self.lexer.class_representatives()[class];
+            let byte = self.representatives[class];
             let outcomes = self.compute(id, byte)?;
             let number = self.intern_outcomes(outcomes);
             self.cells[cell] = number + 1;
@@ -268,38 +292,26 @@ impl Hypotheses {
         Ok(start as usize..end as usize)
     }
 
+    /// All of a range that [`Hypotheses::step`] gave: those without a terminal first.
+    #[inline]
+    pub fn outcomes(&self, range: Range<usize>) -> &[Outcome] {
+        &self.outcomes[range]
+    }
+
     /// One of a range that [`Hypotheses::step`] gave.
     #[inline]
     pub fn outcome(&self, index: usize) -> Outcome {
         self.outcomes[index]
     }
 
-    /// Makes all steps of a hypothesis. What a byte does depends on nothing but where it leads the lexer and
-    /// the guards, so classes that lead to the same places are computed once.
-    fn fill(&mut self, id: HypothesisId) -> Result<(), ScanError> {
-        let n_classes = self.n_classes;
-        if self.cells[id.index() * n_classes..(id.index() + 1) * n_classes].iter().all(|&cell| cell > 0) {
-            return Ok(());
-        }
-        let Hypothesis { state, guards, .. } = self.get(id).clone();
-        // By state, a number for where each class leads.
-        let mut rows = vec![0u32; (1 + guards.len()) * n_classes];
-        for (&state, row) in std::iter::once(&state).chain(&guards).zip(rows.chunks_exact_mut(n_classes)) {
-            self.lexer.row(state, row)?;
-        }
-        for (class, first) in first_alike(&rows, n_classes).into_iter().enumerate() {
-            if first < class {
-                self.cells[id.index() * n_classes + class] = self.cells[id.index() * n_classes + first];
-            } else {
-                self.step_class(id, class)?;
-            }
-        }
-        Ok(())
-    }
-
     fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Vec<Outcome>, ScanError> {
-        let lexer = self.lexer.clone();
+        let tables = self.tables.clone();
+        let LexerTables { lexer, layout, .. } = &*tables;
+        let newline = layout.as_ref().map(|layout| layout.newline);
         let hypothesis = self.get(id).clone();
+        if !hypothesis.carried.is_read_on() {
+            return Ok(Vec::new());
+        }
         let Some(state) = lexer.step(hypothesis.state, byte)? else { return Ok(Vec::new()) };
         let mut guards = Vec::with_capacity(hypothesis.guards.len() + 1);
         for &guard in &hypothesis.guards {
@@ -310,28 +322,83 @@ impl Hypotheses {
             }
         }
         let mut outcomes = Vec::new();
-        if !lexer.reachable(state)?.is_empty() {
-            let guards = self.guards.together(&lexer, guards.clone())?;
-            let next = self.make(state, false, guards, hypothesis.context)?;
-            outcomes.push(Outcome { terminal: None, next, is_dropped: false });
+        let reachable = lexer.reachable(state)?;
+        if !reachable.is_empty() {
+            let guards = self.together(guards.clone())?;
+            let may_end_line = newline.is_some_and(|newline| reachable.contains(newline.index() as u32));
+            for carried in hypothesis.carried.within(byte, layout.as_ref(), may_end_line) {
+                let next = self.make(state, false, guards.clone(), carried, hypothesis.context)?;
+                outcomes.push(Outcome { terminal: None, next, is_dropped: false });
+            }
         }
         for accept in lexer.accepts(state) {
             let mut guards = guards.clone();
             if lexer.can_accept_again(accept.guard)? {
                 guards.push(accept.guard);
             }
-            let guards = self.guards.together(&lexer, guards)?;
+            let guards = self.together(guards)?;
             let terminal = TerminalId::from_index(accept.terminal as usize);
-            let behind = match &mut self.contexts {
-                Some(contexts) => contexts.behind(&lexer, state, terminal, hypothesis.context)?,
+            let ends_line = newline == Some(terminal);
+            let after = match &mut self.contexts {
+                Some(contexts) => contexts.after(lexer, state, terminal, hypothesis.context)?,
                 None => vec![(lexer.restart(state)?, Context::ALL, false)],
             };
-            for (state, context, is_dropped) in behind {
-                let next = self.make(state, true, guards.clone(), context)?;
-                outcomes.push(Outcome { terminal: Some(terminal), next, is_dropped });
+            for carried in hypothesis.carried.after(byte, layout.as_ref(), ends_line) {
+                for &(state, context, is_dropped) in &after {
+                    if ends_line && self.contexts.is_some() && !carried.is_for(is_dropped) {
+                        continue;
+                    }
+                    let next = self.make(state, true, guards.clone(), carried, context)?;
+                    outcomes.push(Outcome { terminal: Some(terminal), next, is_dropped });
+                }
             }
         }
         Ok(outcomes)
+    }
+
+    /// The guards to keep, sorted and distinct.
+    fn together(&mut self, mut guards: Vec<LexState>) -> Result<Box<[LexState]>, ScanError> {
+        if let Some(known) = &mut self.guards {
+            return Ok(known.together(&self.tables.lexer, guards)?);
+        }
+        guards.sort_unstable();
+        guards.dedup();
+        Ok(guards.into())
+    }
+
+    /// The guard that stands for `guard` and all that refute the same.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn canonical(&mut self, guard: LexState) -> Result<LexState, ScanError> {
+        match &mut self.guards {
+            Some(guards) => Ok(guards.canonical(&self.tables.lexer, guard)?),
+            None => Ok(guard),
+        }
+    }
+
+    /// The hypothesis where nothing before is watched.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn unguarded(&mut self, id: HypothesisId) -> Result<HypothesisId, ScanError> {
+        let hypothesis = self.get(id);
+        match hypothesis.guards.is_empty() {
+            true => Ok(id),
+            false => self.intern(Hypothesis { guards: Box::default(), ..hypothesis.clone() }),
+        }
+    }
+
+    /// The hypothesis that carries `carried`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn carrying(&mut self, id: HypothesisId, carried: E) -> Result<HypothesisId, ScanError> {
+        let hypothesis = self.get(id);
+        match hypothesis.carried == carried {
+            true => Ok(id),
+            false => self.intern(Hypothesis { carried, ..hypothesis.clone() }),
+        }
     }
 
     fn make(
@@ -339,18 +406,19 @@ impl Hypotheses {
         state: LexState,
         is_boundary: bool,
         guards: Box<[LexState]>,
+        carried: E,
         mut context: Context,
     ) -> Result<HypothesisId, ScanError> {
         if let Some(contexts) = &self.contexts
             && !is_boundary
-            && !contexts.may_be_kept(self.lexer.reachable(state)?)
+            && !contexts.may_be_kept(self.tables.lexer.reachable(state)?)
         {
             context = Context { set: SetId::ANY, choice: Choice::Best, ..context };
         }
-        self.intern(Hypothesis { state, is_boundary, guards, context })
+        self.intern(Hypothesis { state, is_boundary, guards, carried, context })
     }
 
-    fn intern(&mut self, hypothesis: Hypothesis) -> Result<HypothesisId, ScanError> {
+    fn intern(&mut self, hypothesis: Hypothesis<E>) -> Result<HypothesisId, ScanError> {
         if let Some(&known) = self.ids.get(&hypothesis) {
             return Ok(known);
         }
@@ -360,7 +428,7 @@ impl Hypotheses {
         let id = HypothesisId(self.list.len() as u32);
         self.list.push(hypothesis.clone());
         self.ids.insert(hypothesis, id);
-        self.cells.resize(self.list.len() * self.n_classes, 0);
+        self.cells.resize(self.list.len() * self.representatives.len(), 0);
         Ok(id)
     }
 
@@ -376,6 +444,18 @@ impl Hypotheses {
         number
     }
 
+    /// Approximate memory, in bytes.
+    pub fn memory_usage(&self) -> usize {
+        self.cells.capacity() * 4
+            + self.list.len() * (2 * size_of::<Hypothesis<E>>() + 24)
+            + self.outcomes.len() * 2 * size_of::<Outcome>()
+            + self.ranges.len() * 32
+            + self.guards.as_ref().map_or(0, Guards::memory_usage)
+            + self.contexts.as_ref().map_or(0, Contexts::memory_usage)
+    }
+}
+
+impl Hypotheses {
     /// `root` and all that follow it through hypotheses that are not `known`.
     ///
     /// # Errors
@@ -395,7 +475,7 @@ impl Hypotheses {
             self.fill(id)?;
             let mut edges = Vec::new();
             last_at.resize(self.ranges.len(), usize::MAX);
-            for &number in &self.cells[id.index() * self.n_classes..(id.index() + 1) * self.n_classes] {
+            for &number in &self.cells[id.index() * self.n_classes()..(id.index() + 1) * self.n_classes()] {
                 if std::mem::replace(&mut last_at[number as usize - 1], position) != position {
                     let Range { start, end } = self.ranges[number as usize - 1];
                     edges.extend_from_slice(&self.outcomes[start as usize..end as usize]);
@@ -414,14 +494,27 @@ impl Hypotheses {
         Ok(nodes)
     }
 
-    /// Approximate memory, in bytes.
-    pub fn memory_usage(&self) -> usize {
-        self.cells.capacity() * 4
-            + self.list.len() * (2 * size_of::<Hypothesis>() + 24)
-            + self.outcomes.len() * 2 * size_of::<Outcome>()
-            + self.ranges.len() * 32
-            + self.guards.memory_usage()
-            + self.contexts.as_ref().map_or(0, Contexts::memory_usage)
+    /// Makes all steps of a hypothesis. What a byte does depends on nothing but where it leads the lexer and
+    /// the guards, so classes that lead to the same places are computed once.
+    fn fill(&mut self, id: HypothesisId) -> Result<(), ScanError> {
+        let n_classes = self.n_classes();
+        if self.cells[id.index() * n_classes..(id.index() + 1) * n_classes].iter().all(|&cell| cell > 0) {
+            return Ok(());
+        }
+        let Hypothesis { state, guards, .. } = self.get(id).clone();
+        // By state, a number for where each class leads.
+        let mut rows = vec![0u32; (1 + guards.len()) * n_classes];
+        for (&state, row) in std::iter::once(&state).chain(&guards).zip(rows.chunks_exact_mut(n_classes)) {
+            self.tables.lexer.row(state, row)?;
+        }
+        for (class, first) in first_alike(&rows, n_classes).into_iter().enumerate() {
+            if first < class {
+                self.cells[id.index() * n_classes + class] = self.cells[id.index() * n_classes + first];
+            } else {
+                self.step_class(id, class)?;
+            }
+        }
+        Ok(())
     }
 }
 

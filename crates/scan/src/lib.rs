@@ -27,17 +27,21 @@
 
 pub mod bits;
 mod blanks;
+mod carry;
 mod contexts;
 mod error;
 mod hypotheses;
+mod indentation;
 mod layout;
 mod points;
 mod tables;
 
 pub use blanks::Blanks;
+pub use carry::Carry;
 pub use contexts::SetId;
 pub use error::ScanError;
 pub use hypotheses::{Hypotheses, Hypothesis, HypothesisId, Node, Outcome};
+pub use indentation::{ANY_WIDTH, Indent, MAX_WIDTH, WIDE, Width};
 pub use layout::{BlockStackId, LayoutId, LayoutState, Layouts};
 pub use points::{Point, Points, Read};
 pub use tables::LexerTables;

@@ -60,7 +60,7 @@ pub struct Points {
 impl Points {
     /// A lexer of which nothing is known yet.
     pub fn new(tables: Arc<LexerTables>) -> Points {
-        let hypotheses = Hypotheses::new(&tables);
+        let hypotheses = Hypotheses::new(tables.clone(), true);
         Points { tables, hypotheses }
     }
 

@@ -7,6 +7,7 @@ use maskwright_grammar::{Layout, TerminalFacts, TerminalId};
 use maskwright_lexing::{
     Choice, Discipline, LexError, Lexer, LexerLimits, LexerTerminal, TerminalSet, terminals_within,
 };
+use rustc_hash::FxHashMap;
 
 use crate::bits::{Bits, insert, n_words};
 
@@ -95,6 +96,24 @@ impl LexerTables {
     #[inline]
     pub fn is_newline(&self, terminal: TerminalId) -> bool {
         self.layout.as_ref().is_some_and(|layout| layout.newline == terminal)
+    }
+
+    /// By byte, its class, and by class, one of its bytes. Bytes of a class are alike to the lexer; if it `counts_blanks`,
+    /// blanks and newline characters are in classes of their own.
+    pub(crate) fn byte_classes(&self, counts_blanks: bool) -> ([u8; 256], Vec<u8>) {
+        let is_counted =
+            |byte| counts_blanks && self.layout.is_some() && matches!(byte, b'\n' | b' ' | b'\t');
+        let mut ids = FxHashMap::default();
+        let (mut classes, mut representatives) = ([0; 256], Vec::new());
+        for byte in 0..=255 {
+            let key = (self.lexer.byte_classes()[usize::from(byte)], is_counted(byte).then_some(byte));
+            let class = *ids.entry(key).or_insert(representatives.len() as u8);
+            if usize::from(class) == representatives.len() {
+                representatives.push(byte);
+            }
+            classes[usize::from(byte)] = class;
+        }
+        (classes, representatives)
     }
 
     /// What the grammar passes must know of the terminals: which of them the lexer can find.

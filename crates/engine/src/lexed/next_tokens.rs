@@ -148,9 +148,9 @@ pub(super) fn text_to(
 
 /// A byte of each class: one that `prefers` accepts, if there is one.
 fn preferred_bytes(points: &Points, prefers: &dyn Fn(u8) -> bool) -> Vec<u8> {
-    let mut bytes = points.tables.lexer.class_representatives().to_vec();
+    let mut bytes = points.hypotheses.representatives().to_vec();
     for byte in (0..=255u8).rev().filter(|&byte| prefers(byte)) {
-        bytes[usize::from(points.tables.lexer.byte_classes()[usize::from(byte)])] = byte;
+        bytes[usize::from(points.hypotheses.byte_classes()[usize::from(byte)])] = byte;
     }
     bytes
 }

@@ -9,7 +9,7 @@ use crate::filling::Filling;
 use crate::lattice::{Lattice, Node, Piece, Step};
 use crate::lexed::earley::Earley;
 use crate::lexed::graph::{Crossing, Edge, Graph};
-use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::hypotheses::CLEAR;
 use crate::lexed::narrow::Reading;
 use crate::lexed::tables::LexedTables;
 use crate::lexed::wide_lines::LineEnds;
@@ -92,7 +92,7 @@ impl Charted {
         let (mut fillings, mut line_ends) = (Vec::new(), LineEnds::default());
         let Some(&(end, goal)) = self.goals().first() else { return Ok(None) };
         // Where a walk begins from the clear boundary, the hypothesis that the tokens before led to.
-        let mut real = HypothesisId::START;
+        let mut real = tables.hypotheses.start;
         let mut labels: Vec<TerminalId> = Vec::new();
         for number in self.chart.path(goal) {
             let edge @ Edge { from, label, crossing, .. } = self.graph.edges[number as usize];
@@ -100,7 +100,7 @@ impl Charted {
             let position = place.position as usize;
             if place == Node::boundary(place.position) {
                 labels.clear();
-                real = if hypothesis == HypothesisId::CLEAR { real } else { hypothesis };
+                real = if hypothesis == CLEAR { real } else { hypothesis };
             }
             labels.extend(label);
             let filling = match crossing {

@@ -17,10 +17,11 @@ use std::cmp::Reverse;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
+use maskwright_scan::HypothesisId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lexed::hypotheses::HypothesisId;
+use crate::lexed::hypotheses::CLEAR;
 use crate::lexed::tables::LexedTables;
 use crate::lexed::walks::Walk;
 
@@ -44,13 +45,14 @@ impl Clear {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(tables: &mut LexedTables, fuel: &Fuel) -> Result<Clear, InfillError> {
-        let from_start = tables.all_walks(HypothesisId::START, fuel)?;
+        let start = tables.hypotheses.start;
+        let from_start = tables.all_walks(start, fuel)?;
         let base = usual(&from_start, tables)?;
         let mut members = vec![base];
         let mut walks: Vec<Vec<Walk>> = Vec::new();
         while let Some(&member) = members.get(walks.len()) {
             let all = match member {
-                HypothesisId::START => from_start.clone(),
+                _ if member == start => from_start.clone(),
                 _ => tables.all_walks(member, fuel)?,
             };
             for target in preferred(&all, base, &members, tables)? {
@@ -69,7 +71,7 @@ impl Clear {
 
     /// Whether it stands for a boundary.
     pub(crate) fn contains(&self, boundary: HypothesisId) -> bool {
-        boundary == HypothesisId::CLEAR || self.members.binary_search(&boundary).is_ok()
+        boundary == CLEAR || self.members.binary_search(&boundary).is_ok()
     }
 }
 
@@ -85,7 +87,7 @@ fn usual(from_start: &[Walk], tables: &mut LexedTables) -> Result<HypothesisId, 
         }
     }
     let usual = terminals.into_iter().map(|(boundary, labels)| (labels.len(), Reverse(boundary))).max();
-    Ok(usual.map_or(HypothesisId::START, |(_, Reverse(boundary))| boundary))
+    Ok(usual.map_or(tables.hypotheses.start, |(_, Reverse(boundary))| boundary))
 }
 
 /// By terminal that a token can be as a whole, the best boundary after it with the same state of the lexer as `base`: a member, or
@@ -101,7 +103,7 @@ fn preferred(
         if let [label] = labels[..]
             && tables.hypotheses.unguarded(*to)? == Some(base)
         {
-            let rank = (!members.contains(to), tables.hypotheses.n_guards(*to), *to);
+            let rank = (!members.contains(to), tables.hypotheses.get(*to).guards.len(), *to);
             best.entry(label).and_modify(|best| *best = rank.min(*best)).or_insert(rank);
         }
     }
@@ -142,7 +144,7 @@ fn common(members: &[HypothesisId], walks: &[Vec<Walk>]) -> Vec<Walk> {
     for walks in walks {
         let mut all: FxHashSet<Walk> = walks.iter().cloned().collect();
         let to_members = walks.iter().filter(|(_, to)| is_member.contains(to));
-        all.extend(to_members.map(|(labels, _)| (labels.clone(), HypothesisId::CLEAR)));
+        all.extend(to_members.map(|(labels, _)| (labels.clone(), CLEAR)));
         match &mut common {
             None => common = Some(all),
             Some(common) => common.retain(|walk| all.contains(walk)),

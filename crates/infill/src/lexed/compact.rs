@@ -19,11 +19,11 @@
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
+use maskwright_scan::{Carry, Indent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
 use crate::lexed::graph::{Graph, NodeIndex};
-use crate::lexed::indentation::Indent;
 use crate::lexed::tables::LexedTables;
 
 /// How many comparisons of edges are about as much work as one visited node.

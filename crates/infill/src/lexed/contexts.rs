@@ -11,13 +11,13 @@
 //! limit.
 
 use maskwright_grammar::{ExprId, Layout, RuleId, Symbol, TerminalId};
+use maskwright_scan::{ANY_WIDTH, Carry, Indent, WIDE};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use maskwright_automata::Fuel;
 
 use crate::InfillError;
 use crate::lexed::graph::{Graph, NodeIndex};
-use crate::lexed::indentation::{ANY_WIDTH, Indent, WIDE};
 use crate::lexed::tables::LexedTables;
 
 /// What is open around a place, by number.
@@ -78,7 +78,7 @@ impl Contexts {
         graph: &Graph,
         tables: &LexedTables,
     ) -> Option<ContextId> {
-        let Some(layout) = tables.hypotheses.layout() else { return Some(context) };
+        let Some(layout) = tables.hypotheses.tables().layout.as_ref() else { return Some(context) };
         let indent = tables.hypotheses.indent(graph.nodes[node as usize].1);
         self.after(context, (indent, graph.widths[node as usize]), label, layout)
     }

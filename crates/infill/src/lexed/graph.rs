@@ -19,13 +19,13 @@
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Tabs, TerminalId};
 use maskwright_lexing::TerminalSet;
+use maskwright_scan::{Carry, HypothesisId, Indent, MAX_WIDTH, WIDE};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
 use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step};
 use crate::lexed::approximation::StatesId;
-use crate::lexed::hypotheses::HypothesisId;
-use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
+use crate::lexed::hypotheses::CLEAR;
 use crate::lexed::narrow::{Reading, usual_widths};
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
@@ -148,7 +148,7 @@ impl Graph {
     ) -> Result<Graph, InfillError> {
         let Lattice { steps, ends, .. } = lattice;
         let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], asked, ..Graph::default() };
-        let tabs = tables.hypotheses.layout().map_or(Tabs::Apart, |layout| layout.tabs);
+        let tabs = tables.hypotheses.tables().layout.as_ref().map_or(Tabs::Apart, |layout| layout.tabs);
         graph.usual_widths = usual_widths(steps, tabs);
         let mut progress = 0;
         for (piece, _) in steps {
@@ -173,7 +173,7 @@ impl Graph {
             graph.known = steps.iter().map(known).collect();
         }
         graph.counted = tables.counted(steps)?;
-        graph.node(Node::boundary(0), (HypothesisId::START, 0), tables);
+        graph.node(Node::boundary(0), (tables.hypotheses.start, 0), tables);
         let over = (Piece::Stop, None);
         for (position, step) in steps.iter().chain([&over]).enumerate() {
             // The list grows while it is read.
@@ -199,7 +199,7 @@ impl Graph {
         for &end in ends {
             for &node in &graph.at[end] {
                 let (place, hypothesis) = graph.nodes[node as usize];
-                let ends_here = if tables.hypotheses.layout().is_some() {
+                let ends_here = if tables.hypotheses.tables().layout.is_some() {
                     tables.hypotheses.indent(hypothesis) == Indent::Over
                 } else {
                     tables.may_end(hypothesis, fuel)?
@@ -251,7 +251,7 @@ impl Graph {
         crossing: Crossing,
         tables: &mut LexedTables,
     ) -> Result<(), InfillError> {
-        let on = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
+        let on = tables.hypotheses.on(hypothesis, self.widths[from as usize])?;
         self.lead_on(from, label, on, place, crossing, tables)
     }
 
@@ -368,7 +368,7 @@ impl Graph {
         }
         if is_end
             && place.inner == 0
-            && tables.hypotheses.layout().is_some()
+            && tables.hypotheses.tables().layout.is_some()
             && tables.may_end(hypothesis, fuel)?
         {
             let at_end = tables.hypotheses.at_end(Indent::TextEnded)?;
@@ -381,7 +381,7 @@ impl Graph {
                 }
             }
             Piece::Token if reading != Reading::Whole => self.walk(from, reading, tables, fuel)?,
-            _ if hypothesis == HypothesisId::CLEAR => {}
+            _ if hypothesis == CLEAR => {}
             Piece::Stop => {}
             Piece::Bytes(bytes) => self.read_known(from, bytes, tables, fuel)?,
             Piece::Token => {
@@ -452,10 +452,9 @@ impl Graph {
             let is_inside = behind.position == place.position;
             for (at, width) in std::mem::take(&mut within) {
                 fuel.spend(1).map_err(|error| InfillError::work(place.position as usize, error))?;
-                let number = tables.hypotheses.step(at, byte)?;
-                for index in 0..tables.hypotheses.outcomes(number).len() {
-                    let outcome = tables.hypotheses.outcomes(number)[index];
-                    let on = tables.hypotheses.on(outcome.next, width);
+                for index in tables.hypotheses.step(at, byte)? {
+                    let outcome = tables.hypotheses.outcome(index);
+                    let on = tables.hypotheses.on(outcome.next, width)?;
                     if is_inside && outcome.terminal.is_none() {
                         within.push(on);
                     } else if !is_inside
@@ -485,8 +484,9 @@ impl Graph {
 
     /// Whether lines are usually as wide as the one behind a step from `from` to `hypothesis`, if that asks.
     pub(crate) fn is_usual(&self, from: NodeIndex, hypothesis: HypothesisId, tables: &LexedTables) -> bool {
-        let (on, width) = tables.hypotheses.on(hypothesis, self.widths[from as usize]);
-        tables.hypotheses.indent(on) == Indent::None || self.is_usual_width(width)
+        let indent = tables.hypotheses.indent(hypothesis);
+        let width = indent.width().map_or(0, |width| width.from(self.widths[from as usize]));
+        indent == Indent::None || self.is_usual_width(width)
     }
 
     /// Learns what lies ahead of each node, from the end to the beginning.

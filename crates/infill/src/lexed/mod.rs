@@ -33,7 +33,6 @@ mod earley;
 mod focus;
 mod graph;
 mod hypotheses;
-mod indentation;
 mod items;
 mod narrow;
 mod outlook;

@@ -127,7 +127,7 @@ impl Read for LexedTables {
     }
 
     fn tokens(&mut self, text: &[u8]) -> Result<Option<Vec<LexerToken>>, InfillError> {
-        let (tokens, stuck) = tokenize(self.hypotheses.lexer(), text)?;
+        let (tokens, stuck) = tokenize(&self.hypotheses.tables().lexer, text)?;
         let token = |Token { terminal, range }| {
             let is_ignored = self.is_ignored(TerminalId::from_index(terminal as usize));
             LexerToken { terminal: (!is_ignored).then_some(terminal), range }
@@ -163,13 +163,13 @@ impl LexedTables {
         if !self.narrow_first {
             return None;
         }
-        let counted = || usual(&lattice.steps).filter(|_| self.hypotheses.layout().is_some());
+        let counted = || usual(&lattice.steps).filter(|_| self.hypotheses.tables().layout.is_some());
         narrow(&lattice.steps, focus).or_else(counted)
     }
 
     /// Whether any text may stand somewhere, and the widths of its lines matter.
     fn has_counted_text(&self, lattice: &Lattice) -> bool {
-        self.hypotheses.layout().is_some()
+        self.hypotheses.tables().layout.is_some()
             && lattice.steps.iter().any(|(piece, _)| matches!(piece, Piece::Free))
     }
 }

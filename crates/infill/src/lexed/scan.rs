@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
+use maskwright_scan::{HypothesisId, Outcome};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lexed::hypotheses::{HypothesisId, Outcome};
 use crate::lexed::tables::{LexedTables, MAX_FREE_SCANS};
 use crate::node_sets::NodeSetId;
 use crate::scan::TokenSet;
@@ -166,9 +166,9 @@ impl LexedTables {
     ) -> Result<(), InfillError> {
         let trie = self.vocabulary.trie();
         for (byte, child) in trie.children(node) {
-            let number = self.hypotheses.step(hypothesis, byte)?;
-            for outcome in self.hypotheses.outcomes(number) {
-                let leap = (self.label(*outcome), outcome.next);
+            for index in self.hypotheses.step(hypothesis, byte)? {
+                let outcome = self.hypotheses.outcome(index);
+                let leap = (self.label(outcome), outcome.next);
                 if !trie.tokens(child).is_empty() {
                     found.ends.entry(leap).or_default().extend_from_slice(trie.tokens(child));
                 }

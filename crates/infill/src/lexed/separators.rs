@@ -22,11 +22,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
+use maskwright_scan::{Carry, HypothesisId, Indent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lexed::hypotheses::HypothesisId;
-use crate::lexed::indentation::Indent;
 use crate::lexed::scan::{Leap, bytes_from};
 use crate::lexed::tables::LexedTables;
 

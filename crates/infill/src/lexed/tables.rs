@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{
-    ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalFacts, TerminalId, reduce,
-};
-use maskwright_lexing::{Choice, Discipline, LarkTerminal, Lexer, LexerLimits, TerminalSet, lark_terminals};
+use maskwright_grammar::{ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalId, reduce};
+use maskwright_lexing::{LarkTerminal, TerminalSet, lark_terminals};
+use maskwright_scan::{HypothesisId, Indent, LexerTables, Outcome};
 use maskwright_vocabulary::{TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -17,8 +16,7 @@ use crate::lattice::Lattice;
 use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
-use crate::lexed::hypotheses::{Hypotheses, HypothesisId, Outcome};
-use crate::lexed::indentation::Indent;
+use crate::lexed::hypotheses::{CLEAR, Hypotheses};
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::separators::Parted;
 use crate::lexed::walks::Walks;
@@ -49,8 +47,6 @@ pub(crate) struct LexedTables {
     pub(crate) narrow_first: bool,
     /// Whether masks are searched for before all facts are made at once.
     pub(crate) search_first: bool,
-    /// By terminal: whether the parser does not get its tokens.
-    is_ignored: Vec<bool>,
     pub(crate) scans: FxHashMap<(NodeSetId, HypothesisId), Arc<TokenScan>>,
     /// By node next to the trie's root.
     pub(crate) parts: FxHashMap<(TrieNodeId, HypothesisId), Arc<Part>>,
@@ -100,31 +96,23 @@ impl LexedTables {
         let layout = layout.filter(|layout| !grammar.ignored.contains(&layout.newline));
         let ignored = grammar.ignored.iter().map(|terminal| terminal.index() as u32).collect();
         let terminals = lark_terminals(&grammar.terminals, &ignored, fuel)?;
-        let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
-        // A terminal that the lexer never finds has no token.
-        let found = lexer.possible(Choice::Best)?;
-        let facts = |terminal: TerminalId| TerminalFacts {
-            is_nullable: false,
-            has_proper_words: found.contains(terminal.index() as u32)
-                || layout.is_some() && made.contains(&terminal.index()),
-        };
+        let names = grammar.terminals.iter().map(|terminal| terminal.name.clone());
+        let names = names.chain(grammar.declared.iter().cloned()).collect();
+        let lexer =
+            LexerTables::new(terminals, names, grammar.ignored.clone(), layout.cloned(), false, fuel)?;
         let rules = if merge_alike { inline_single(&grammar.rules, fuel)? } else { grammar.rules.clone() };
-        let network = Network::new(reduce(rules, facts, fuel)?, fuel)?;
-        let n_terminals = grammar.n_terminals();
-        let mut is_ignored = vec![false; n_terminals];
-        grammar.ignored.iter().for_each(|terminal| is_ignored[terminal.index()] = true);
+        let network = Network::new(reduce(rules, lexer.facts()?, fuel)?, fuel)?;
         let mut tables = LexedTables {
             node_sets: NodeSets::new(vocabulary.trie()),
             vocabulary,
             rule_first: vec![None; network.n_rules()],
             is_in_line: vec![false; network.n_rules()],
             network,
-            hypotheses: Hypotheses::new(lexer, layout.cloned(), merge_alike)?,
-            n_terminals,
+            n_terminals: lexer.n_terminals,
+            hypotheses: Hypotheses::new(Arc::new(lexer), merge_alike)?,
             merge_alike,
             narrow_first: true,
             search_first: true,
-            is_ignored,
             scans: FxHashMap::default(),
             parts: FxHashMap::default(),
             tokens: FxHashMap::default(),
@@ -139,7 +127,7 @@ impl LexedTables {
         };
         if let Some(pairs) = pairs {
             tables.check_pairs(pairs, fuel)?;
-            if tables.hypotheses.layout().is_some() {
+            if tables.hypotheses.tables().layout.is_some() {
                 tables.is_in_line = tables.rules_in_line(pairs, fuel)?;
             }
         }
@@ -176,14 +164,14 @@ impl LexedTables {
     /// What the parser gets by an outcome: the terminal of the token that ends, but for those that are ignored and ends of lines
     /// within brackets.
     pub(crate) fn label(&self, outcome: Outcome) -> Option<TerminalId> {
-        let terminal = TerminalId::from_index(outcome.terminal? as usize);
+        let terminal = outcome.terminal?;
         let is_dropped = self.is_ignored(terminal) || self.hypotheses.indent(outcome.next) == Indent::Within;
         (!is_dropped).then_some(terminal)
     }
 
     /// Whether the parser never gets a terminal's tokens.
     pub(crate) fn is_ignored(&self, terminal: TerminalId) -> bool {
-        self.is_ignored[terminal.index()]
+        self.hypotheses.tables().is_ignored(terminal, false)
     }
 
     /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed after that.
@@ -191,7 +179,7 @@ impl LexedTables {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn may_end(&mut self, hypothesis: HypothesisId, fuel: &Fuel) -> Result<bool, InfillError> {
-        if hypothesis == HypothesisId::CLEAR {
+        if hypothesis == CLEAR {
             return Ok(self.clear(fuel)?.ends_here);
         }
         Ok(self.hypotheses.ends_here(hypothesis))

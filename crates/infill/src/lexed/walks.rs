@@ -15,12 +15,13 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
+use maskwright_scan::HypothesisId;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
 use crate::lexed::clear::Clear;
-use crate::lexed::hypotheses::{Hypotheses, HypothesisId};
+use crate::lexed::hypotheses::{CLEAR, Hypotheses};
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
 
@@ -36,7 +37,7 @@ pub(crate) type Walk = (Box<[TerminalId]>, HypothesisId);
 /// Walks from one hypothesis, as trees of their terminals.
 #[derive(Debug, Default)]
 pub(crate) struct Walks {
-    /// Those to [`HypothesisId::CLEAR`] and to what can continue without limit.
+    /// Those to [`CLEAR`] and to what can continue without limit.
     pub(crate) inner: WalkTree,
     /// The same, and into the middle of characters, and into tokens that a guard watches while they continue.
     pub(crate) open: WalkTree,
@@ -97,18 +98,18 @@ impl LexedTables {
             return Ok(known.clone());
         }
         let clear = self.clear(fuel)?;
-        let all = if from == HypothesisId::CLEAR { clear.walks.clone() } else { self.all_walks(from, fuel)? };
+        let all = if from == CLEAR { clear.walks.clone() } else { self.all_walks(from, fuel)? };
         let (mut inner, mut open, mut near, mut last) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (labels, to) in &all {
             let walk = (&labels[..], *to);
-            let to_clear = (&labels[..], HypothesisId::CLEAR);
-            if *to != HypothesisId::CLEAR {
+            let to_clear = (&labels[..], CLEAR);
+            if *to != CLEAR {
                 last.push(walk);
             }
             if clear.contains(*to) {
                 inner.push(to_clear);
                 open.push(to_clear);
-                near.extend((*to != HypothesisId::CLEAR).then_some(walk));
+                near.extend((*to != CLEAR).then_some(walk));
             } else if self.hypotheses.is_settled(*to)? || self.hypotheses.begins_line(*to) {
                 inner.push(walk);
                 open.push(walk);
@@ -132,7 +133,7 @@ impl LexedTables {
     /// Whether a walk may lead into a token in progress while tokens before it are watched. With indentation a comment at the end of a text
     /// is one, after which no newline may come; elsewhere there are as many as ways to read comments as something else.
     fn goes_on_watched(&mut self, to: HypothesisId) -> Result<bool, InfillError> {
-        Ok(self.hypotheses.layout().is_some()
+        Ok(self.hypotheses.tables().layout.is_some()
             && (self.hypotheses.is_steady(to)? || self.hypotheses.is_nearly_steady(to)?))
     }
 
@@ -182,7 +183,7 @@ impl LexedTables {
         fuel: &Fuel,
     ) -> Result<Option<(TokenId, HypothesisId)>, InfillError> {
         let clear = self.clear(fuel)?;
-        let is_target = |found| found == to || to == HypothesisId::CLEAR && clear.contains(found);
+        let is_target = |found| found == to || to == CLEAR && clear.contains(found);
         let mut stack = vec![(NodeSetId::ROOT, from, 0)];
         let mut seen = FxHashSet::default();
         while let Some((set, at, n_read)) = stack.pop() {

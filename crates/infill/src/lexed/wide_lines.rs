@@ -14,13 +14,13 @@
 
 use maskwright_grammar::{Tabs, TerminalId, blanks_after};
 use maskwright_lexing::tokenize;
+use maskwright_scan::{Indent, MAX_WIDTH, WIDE};
 use maskwright_vocabulary::TokenId;
 
 use crate::InfillError;
 use crate::filling::Filling;
 use crate::lattice::{Piece, Step};
 use crate::lexed::graph::{Crossing, Edge, Graph};
-use crate::lexed::indentation::{Indent, MAX_WIDTH, WIDE};
 use crate::lexed::tables::LexedTables;
 
 /// The least number of widths that are counted beside any text, and the greatest width that lines can have there.
@@ -55,7 +55,7 @@ impl LineEnds {
         graph: &Graph,
         tables: &LexedTables,
     ) {
-        let Some(layout) = tables.hypotheses.layout() else { return };
+        let Some(layout) = tables.hypotheses.tables().layout.as_ref() else { return };
         let indent = |node: u32| tables.hypotheses.indent(graph.nodes[node as usize].1);
         let Edge { from, to, label, crossing } = edge;
         if crossing != Crossing::Indent {
@@ -155,7 +155,7 @@ impl LexedTables {
     /// # Errors
     /// If that is more than can be counted.
     pub(crate) fn counted(&mut self, steps: &[Step]) -> Result<u32, InfillError> {
-        let Some(tabs) = self.hypotheses.layout().map(|layout| layout.tabs) else {
+        let Some(tabs) = self.hypotheses.tables().layout.as_ref().map(|layout| layout.tabs) else {
             return Ok(MAX_WIDTH);
         };
         if !steps.iter().any(|(piece, _)| matches!(piece, Piece::Free)) {
@@ -196,8 +196,8 @@ impl LexedTables {
 
     /// The widths of the ends of lines outside of brackets, in a text of the language.
     fn widths_of_lines(&self, text: &[u8]) -> Result<Vec<u32>, InfillError> {
-        let Some(layout) = self.hypotheses.layout() else { return Ok(Vec::new()) };
-        let (tokens, _) = tokenize(self.hypotheses.lexer(), text)?;
+        let Some(layout) = self.hypotheses.tables().layout.as_ref() else { return Ok(Vec::new()) };
+        let (tokens, _) = tokenize(&self.hypotheses.tables().lexer, text)?;
         let (mut widths, mut depth) = (Vec::new(), 0);
         for token in tokens {
             let terminal = TerminalId::from_index(token.terminal as usize);

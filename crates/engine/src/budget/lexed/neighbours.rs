@@ -44,8 +44,7 @@ impl Neighbours {
     ) -> Result<Neighbours, EngineError> {
         let ends = &explored.last_bytes;
         let n_words = points.tables.n_terminals.div_ceil(64);
-        let after =
-            after_bytes_of(futures, points.tables.lexer.byte_classes(), points.hypotheses.n_classes());
+        let after = after_bytes_of(futures, points.hypotheses.byte_classes(), points.hypotheses.n_classes());
         let mut of_terminal: Vec<Bits> = Vec::with_capacity(points.tables.n_terminals);
         let mut position = 0;
         for index in 0..points.tables.n_terminals {
@@ -129,7 +128,7 @@ impl Search {
         future: FutureId,
     ) -> Result<(), EngineError> {
         self.outcomes.clear();
-        let class = usize::from(points.tables.lexer.byte_classes()[usize::from(byte)]);
+        let class = usize::from(points.hypotheses.byte_classes()[usize::from(byte)]);
         points.read_class(hypothesis, class, &mut self.outcomes)?;
         for &(terminal, next) in &self.outcomes {
             // Newlines are read or passed over: in brackets they are ignored.

@@ -1,7 +1,7 @@
 //! Where a reading is in the indentation of a text ([`Layout`]).
 //!
 //! A token of the line's end has a width: the number of blanks after its last newline character. What it does to the
-//! blocks around depends on widths of lines far before it. The parser knows those (`contexts`). The lexer's part is
+//! blocks around depends on widths of lines far before it. The parser knows those. The lexer's part is
 //! to count, and to stop: after such a token it continues only when the parser has got the indents and dedents that
 //! are due.
 //!
@@ -12,23 +12,25 @@
 //! Tabs that count apart ([`Tabs::Apart`]) do not indent here: widths are compared as numbers, and theirs are not. So
 //! no line outside of brackets begins with one.
 //!
-//! Widths in hypotheses are relative to the place where a step begins, so there is one hypothesis for all widths; the
-//! graph knows the rest.
+//! Widths in hypotheses are relative to the place where a step begins, so there is one hypothesis for all widths; who
+//! steps it knows the rest.
 
 use maskwright_grammar::{Layout, Tabs, TerminalId, blanks_after};
 
-/// A width that fits every width. No text is that wide.
-pub(crate) const ANY_WIDTH: u32 = u32::MAX;
+use crate::carry::Carry;
 
-/// A width greater than those that are counted ([`wide_lines`](crate::lexed::wide_lines)).
-pub(crate) const WIDE: u32 = u32::MAX - 1;
+/// A width that fits every width. No text is that wide.
+pub const ANY_WIDTH: u32 = u32::MAX;
+
+/// A width greater than those that are counted.
+pub const WIDE: u32 = u32::MAX - 1;
 
 /// The greatest width.
-pub(crate) const MAX_WIDTH: u32 = u32::MAX - 2;
+pub const MAX_WIDTH: u32 = u32::MAX - 2;
 
 /// The blanks after a newline character.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Width {
+pub enum Width {
     /// So many more than where one came from.
     More(u32),
     /// So many.
@@ -41,10 +43,10 @@ pub(crate) enum Width {
 
 impl Width {
     /// Where one comes from.
-    pub(crate) const HERE: Width = Width::More(0);
+    pub const HERE: Width = Width::More(0);
 
     /// The width itself, for one who comes from `base`.
-    pub(crate) fn from(self, base: u32) -> u32 {
+    pub fn from(self, base: u32) -> u32 {
         match self {
             Width::More(_) if base > MAX_WIDTH => base,
             Width::More(more) => base.saturating_add(more).min(MAX_WIDTH),
@@ -76,7 +78,7 @@ impl Width {
 
 /// Where a reading is in the indentation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Indent {
+pub enum Indent {
     /// Nothing is counted.
     None,
     /// The token in progress may become one of the line's end, with so many blanks since its last newline character.
@@ -96,13 +98,8 @@ pub(crate) enum Indent {
 }
 
 impl Indent {
-    /// Whether the lexer can read on from here.
-    pub(crate) fn is_read_on(self) -> bool {
-        matches!(self, Indent::None | Indent::Blanks(_) | Indent::Last(_))
-    }
-
     /// The width that counts here, if one does.
-    pub(crate) fn width(self) -> Option<Width> {
+    pub fn width(self) -> Option<Width> {
         match self {
             Indent::Blanks(width) | Indent::Last(width) | Indent::Ended(width) | Indent::Fell(width) => {
                 Some(width)
@@ -112,7 +109,7 @@ impl Indent {
     }
 
     /// The same place with another width.
-    pub(crate) fn with_width(self, width: Width) -> Indent {
+    pub fn with_width(self, width: Width) -> Indent {
         match self {
             Indent::Blanks(_) => Indent::Blanks(width),
             Indent::Last(_) => Indent::Last(width),
@@ -123,12 +120,12 @@ impl Indent {
     }
 
     /// The same place, where widths up to `counted` are counted, or none are.
-    pub(crate) fn counted(self, counted: Option<u32>) -> Indent {
+    pub fn counted(self, counted: Option<u32>) -> Indent {
         self.width().map_or(self, |width| self.with_width(width.counted(counted)))
     }
 
     /// Within a token that may become one of the line's end: the places after one more byte of it.
-    pub(crate) fn after(self, byte: u8, layout: &Layout) -> Vec<Indent> {
+    fn after_byte(self, byte: u8, layout: &Layout) -> Vec<Indent> {
         let is_blank = matches!(byte, b' ' | b'\t');
         let is_apart = byte == b'\t' && layout.tabs == Tabs::Apart;
         match self {
@@ -145,7 +142,7 @@ impl Indent {
     }
 
     /// Where a token of the line's end leaves a reading, outside of brackets or within.
-    pub(crate) fn at_end_of_line(self) -> Vec<Indent> {
+    fn at_end_of_line(self) -> Vec<Indent> {
         match self {
             Indent::Blanks(width) => vec![Indent::Ended(width), Indent::Within],
             Indent::Last(width) => vec![Indent::Ended(width)],
@@ -154,7 +151,7 @@ impl Indent {
     }
 
     /// What the parser may get without any text: a terminal or none, and the place after it.
-    pub(crate) fn moves(self, layout: &Layout) -> Vec<(Option<TerminalId>, Indent)> {
+    pub fn moves(self, layout: &Layout) -> Vec<(Option<TerminalId>, Indent)> {
         match self {
             Indent::Ended(width) => vec![
                 (None, Indent::None),
@@ -166,5 +163,41 @@ impl Indent {
             Indent::TextEnded => vec![(None, Indent::Over), (Some(layout.dedent), self)],
             Indent::None | Indent::Blanks(_) | Indent::Last(_) | Indent::Over => Vec::new(),
         }
+    }
+}
+
+impl Carry for Indent {
+    const START: Indent = Indent::None;
+    const COUNTS_BLANKS: bool = true;
+
+    fn is_read_on(self) -> bool {
+        matches!(self, Indent::None | Indent::Blanks(_) | Indent::Last(_))
+    }
+
+    fn may_end(self) -> bool {
+        self == Indent::None
+    }
+
+    fn within(self, byte: u8, layout: Option<&Layout>, may_end_line: bool) -> Vec<Indent> {
+        match (layout, self) {
+            // Its only sense is the end of such a token.
+            (Some(layout), _) if may_end_line => self.after_byte(byte, layout),
+            (_, Indent::Last(_)) => Vec::new(),
+            _ => vec![Indent::None],
+        }
+    }
+
+    fn after(self, byte: u8, layout: Option<&Layout>, ends_line: bool) -> Vec<Indent> {
+        match (layout, self) {
+            (Some(layout), _) if ends_line => {
+                self.after_byte(byte, layout).into_iter().flat_map(Indent::at_end_of_line).collect()
+            }
+            (_, Indent::Last(_)) => Vec::new(),
+            _ => vec![Indent::None],
+        }
+    }
+
+    fn is_for(self, is_dropped: bool) -> bool {
+        (self == Indent::Within) == is_dropped
     }
 }
