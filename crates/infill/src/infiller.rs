@@ -8,7 +8,7 @@ use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, collapse_r
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
-use crate::lexed::LexedTables;
+use crate::lexed::{LexedTables, LexerForm};
 use crate::reader::{Reader, Relation, Unread};
 use crate::right_recursion::repeat_tails;
 use crate::tables::Tables;
@@ -79,8 +79,8 @@ struct Shared {
 pub enum Form<'a> {
     /// Rules over bytes.
     OverBytes(&'a Grammar),
-    /// Rules over the tokens of Lark's basic lexer, and those that indentation makes if a layout says how.
-    Lexed(&'a LexedGrammar<LarkTerminal>, Option<&'a Layout>),
+    /// Rules over the tokens of Lark's lexer, and those that indentation makes if a layout says how.
+    Lexed(&'a LexedGrammar<LarkTerminal>, Option<&'a Layout>, LexerForm),
 }
 
 impl Infiller {
@@ -104,7 +104,9 @@ impl Infiller {
         for &(form, relation) in forms {
             let reader = match form {
                 Form::OverBytes(grammar) => over_bytes(grammar, relation, vocabulary, &limits, fuel),
-                Form::Lexed(grammar, layout) => lexed((grammar, layout), relation, vocabulary, &limits, fuel),
+                Form::Lexed(grammar, layout, form) => {
+                    lexed(grammar, (layout, form), relation, vocabulary, &limits, fuel)
+                }
             };
             match reader {
                 Ok(reader) => readers.push(reader),
@@ -172,7 +174,12 @@ impl Infiller {
     ) -> Result<Infiller, Error> {
         let compiler = Compiler::new(vocabulary, Default::default());
         let sessions = compiler.compile_lexed(grammar.clone(), layout.cloned(), fuel)?;
-        Infiller::of(&sessions, &[(Form::Lexed(grammar, layout), Relation::Same)], limits, fuel)
+        Infiller::of(
+            &sessions,
+            &[(Form::Lexed(grammar, layout, LexerForm::Basic), Relation::Same)],
+            limits,
+            fuel,
+        )
     }
 
     /// The sessions that judge texts.
@@ -232,7 +239,8 @@ fn over_bytes(
 
 /// The reader of a grammar over the tokens of a lexer.
 fn lexed(
-    (grammar, layout): (&LexedGrammar<LarkTerminal>, Option<&Layout>),
+    grammar: &LexedGrammar<LarkTerminal>,
+    (layout, form): (Option<&Layout>, LexerForm),
     relation: Relation,
     vocabulary: &Arc<Vocabulary>,
     limits: &InfillLimits,
@@ -241,7 +249,7 @@ fn lexed(
     let (grammar, layout, named) =
         NamedTokens::resolve_lexed(grammar.clone(), layout.cloned(), vocabulary, fuel)?;
     let mut tables =
-        LexedTables::new(&grammar, layout.as_ref(), vocabulary.clone(), limits.merge_alike, fuel)?;
+        LexedTables::new(&grammar, (layout.as_ref(), form), vocabulary.clone(), limits.merge_alike, fuel)?;
     tables.narrow_first = limits.narrow_first;
     tables.search_first = limits.search_first;
     Ok(Reader::new(named, relation, Box::new(tables)))

@@ -56,6 +56,8 @@ mod wide;
 pub use canvas::{Canvas, CanvasConfig, CanvasStatus, Verdict};
 pub(crate) use error::InfillError;
 pub use infiller::{Form, InfillLimits, Infiller};
+#[doc(hidden)]
+pub use lexed::LexerForm;
 pub use maskwright_engine::MaskStatus;
 pub use maskwright_error::{Error, ErrorKind};
 #[doc(hidden)]

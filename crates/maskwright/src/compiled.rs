@@ -5,9 +5,9 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_engine::{EngineGrammar, Matcher};
-use maskwright_infill::{Canvas, CanvasConfig, Form, Infiller, Part, Relation, Template};
+use maskwright_infill::{Canvas, CanvasConfig, Form, Infiller, LexerForm, Part, Relation, Template};
 use maskwright_json_schema::Report;
-use maskwright_lark::LexerKind;
+use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::source::Parsed;
@@ -167,11 +167,17 @@ impl CompiledGrammar {
             Parsed::Lark(lark) => match &lark.over_bytes {
                 Some(grammar) => vec![(Form::OverBytes(grammar), Relation::Same)],
                 None => {
-                    // A text that the basic lexer reads is mostly one of the contextual lexer.
-                    let is_basic = lark.lexer == LexerKind::Basic;
-                    let relation = if is_basic { Relation::Same } else { Relation::Near };
-                    let lexed = Form::Lexed(&lark.lexed, lark.indentation.as_ref());
-                    [(lexed, relation)].into_iter().chain(near).collect()
+                    let lexed = |form| Form::Lexed(&lark.lexed, lark.indentation.as_ref(), form);
+                    // Infilling reads no lines that are indented by such tabs.
+                    let is_apart = lark.indentation.as_ref().is_some_and(|layout| layout.tabs == Tabs::Apart);
+                    let wider = if is_apart { Relation::Near } else { Relation::Wider };
+                    match lark.lexer {
+                        LexerKind::Basic => vec![(lexed(LexerForm::Basic), Relation::Same)],
+                        _ => vec![
+                            (lexed(LexerForm::ContextualStrict), Relation::Near),
+                            (lexed(LexerForm::ContextualFree), wider),
+                        ],
+                    }
                 }
             },
         };

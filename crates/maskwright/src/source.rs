@@ -11,8 +11,8 @@ use maskwright_infill::Relation;
 use maskwright_json_schema::{
     Documents, Numbers, Report, SchemaConfig, SchemaError, Whitespace, parse_document,
 };
+use maskwright_lark::LarkGrammar;
 use maskwright_lark::lark_strings;
-use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_syntax::gbnf_literals;
 use maskwright_syntax::regex::{self, Dialect};
 use maskwright_tags::ToolCallOptions;
@@ -21,7 +21,7 @@ use maskwright_vocabulary::saved::{self, Magic, Refused};
 use serde::{Deserialize, Serialize};
 
 use crate::json_schema::SchemaDocuments;
-use crate::lark::{Imports, LarkOptions};
+use crate::lark::Imports;
 use crate::special_text::spelled;
 use crate::{CompileOptions, Error, GrammarWarning, Limits, lark, named_tokens};
 
@@ -195,7 +195,7 @@ impl GrammarSource {
     /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) decides which terminals are considered
     /// at each point: those that the parser can accept there, or all of them. With `DynamicComplete` there is no lexer.
     ///
-    /// With [`LexerKind::DynamicComplete`], rules and terminals may be JSON Schemas:
+    /// With [`LexerKind::DynamicComplete`](lark::LexerKind::DynamicComplete), rules and terminals may be JSON Schemas:
     /// `call: NAME "(" %json {"type": "object"} ")"`, or `%json "call.json"` for one in a file. Keys that such a schema does
     /// not name may occur twice (and count twice for `minProperties`), and a `uniqueItems` that rules cannot express is an
     /// error: both work only if the whole grammar is a JSON Schema.
@@ -443,45 +443,35 @@ impl GrammarSource {
     /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.
     ///
     /// A JSON Schema is also read without white space, because most people want such texts, and with any white space and any
-    /// spelling of numbers, because its chart is smaller than with limits on them. The rules of a contextual lexer are also read
-    /// with any split of the text into terminals, which has all its texts.
+    /// spelling of numbers, because its chart is smaller than with limits on them.
     pub(crate) fn near(
         &self,
         vocabulary: &Vocabulary,
         fuel: &Fuel,
     ) -> Result<Vec<(Grammar, Relation)>, Error> {
-        let spaced = |text: &str, config: &SchemaConfig, whitespace| {
+        let Notation::JsonSchema { text, config } = &self.notation else { return Ok(Vec::new()) };
+        let spaced = |whitespace| {
             let mut config = *config;
             config.whitespace = whitespace;
             if whitespace == Whitespace::Any {
                 config.numbers = Numbers::Any;
             }
-            Notation::JsonSchema { text: text.to_owned(), config }
+            Notation::JsonSchema { text: text.clone(), config }
         };
-        let notations = match &self.notation {
-            Notation::JsonSchema { text, config } => {
-                let compact = (spaced(text, config, Whitespace::Compact), Relation::Near);
-                let any = (spaced(text, config, Whitespace::Any), Relation::Wider);
-                match config.whitespace {
-                    Whitespace::Compact => vec![],
-                    Whitespace::Flexible | Whitespace::AtMost(_) => vec![compact, any],
-                    _ => vec![compact],
-                }
+        let compact = || (spaced(Whitespace::Compact), Relation::Near);
+        let notations = match config.whitespace {
+            Whitespace::Compact => vec![],
+            Whitespace::Flexible | Whitespace::AtMost(_) => {
+                vec![compact(), (spaced(Whitespace::Any), Relation::Wider)]
             }
-            Notation::Lark { text, options }
-                if options.lexer == LexerKind::Contextual && options.indentation.is_none() =>
-            {
-                let options = LarkOptions { lexer: LexerKind::DynamicComplete, ..options.clone() };
-                vec![(Notation::Lark { text: text.clone(), options }, Relation::Wider)]
-            }
-            _ => vec![],
+            _ => vec![compact()],
         };
         let mut near = Vec::new();
         for (notation, relation) in notations {
             match (GrammarSource { notation, ..self.clone() }).grammar_within(Some(vocabulary), fuel) {
                 Ok(grammar) => near.push((grammar, relation)),
                 Err(error) if error.is_cancelled() => return Err(error),
-                // Patterns that look around them have no such form.
+                // It can be done without.
                 Err(_) => {}
             }
         }

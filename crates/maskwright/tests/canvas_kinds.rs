@@ -301,11 +301,10 @@ fn white_space() {
 
 #[test]
 fn the_contextual_lexer() {
-    campaign(&contextual(), 50);
+    campaign(&contextual(), 100);
 }
 
 #[test]
 fn indentation() {
-    // With the contextual lexer, nothing shows that there is no text.
-    campaign(&indented(), 4);
+    campaign(&indented(), 1_000);
 }

@@ -11,7 +11,7 @@
 //! Terminals that can take the place of none of those that compete are let in with them: the parser will not read their
 //! tokens, and there are fewer sets, so what is kept by hypothesis is shared by more places.
 //!
-//! Behind most terminals strict readings take all terminals for competitors, which makes hypotheses few. Where that
+//! After most terminals strict readings take all terminals for competitors, which makes hypotheses few. Where that
 //! hides something that the rules need there (`"a" /[^"]+/`: a pattern that takes all), they take those that may
 //! follow.
 
@@ -81,7 +81,7 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    /// Behind all of `n_terminals` all compete.
+    /// After all of `n_terminals` all compete.
     pub(crate) fn new(
         n_terminals: usize,
         ignored: &[TerminalId],

@@ -368,6 +368,7 @@ mod tests {
 
     use super::*;
     use crate::lattice::{Lattice, Piece};
+    use crate::lexed::hypotheses::LexerForm;
 
     /// A sweep that is given up says nothing; one that is not says the same as with all the work that it may take.
     #[test]
@@ -380,7 +381,9 @@ mod tests {
         let texts = texts.iter().map(|text| Some(text.as_bytes().to_vec())).collect();
         let vocabulary = Vocabulary::from_tokens(texts, &[], None).unwrap().shared();
         let n_words = vocabulary.n_words();
-        let mut tables = LexedTables::new(&read.lexed, None, vocabulary, true, &Fuel::unlimited()).unwrap();
+        let mut tables =
+            LexedTables::new(&read.lexed, (None, LexerForm::Basic), vocabulary, true, &Fuel::unlimited())
+                .unwrap();
         let mut steps = vec![(Piece::Token, None); 48];
         steps[20] = (Piece::Bytes(b"xz"[..].into()), None);
         let position = 21;

@@ -22,6 +22,18 @@ const MAX_UNSTEADY: usize = 3;
 /// A comment or a string can continue with at least so many bytes. ASCII alone has 128.
 const ANY_TEXT: usize = 96;
 
+/// How a grammar over the tokens of a lexer is read.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LexerForm {
+    /// By the basic lexer.
+    Basic,
+    /// By the contextual lexer, with at least all terminals that can follow as competitors: its texts are some of that lexer's.
+    ContextualStrict,
+    /// By the contextual lexer, with no competitors: it has all texts of that lexer, and more.
+    ContextualFree,
+}
+
 /// The clear boundary, which stands for several hypotheses ([`crate::lexed::clear`]) and is none itself.
 pub(crate) const CLEAR: HypothesisId = HypothesisId(u32::MAX);
 
@@ -62,13 +74,21 @@ impl DerefMut for Hypotheses {
 }
 
 impl Hypotheses {
-    /// The hypotheses of a lexer; `merge_alike` makes guards one that refute the same.
+    /// The hypotheses of a lexer that is read in one `form`; `merge_alike` makes guards one that refute the same.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn new(tables: Arc<LexerTables>, merge_alike: bool) -> Result<Hypotheses, ScanError> {
+    pub(crate) fn new(
+        tables: Arc<LexerTables>,
+        form: LexerForm,
+        merge_alike: bool,
+    ) -> Result<Hypotheses, ScanError> {
         let mut scan = maskwright_scan::Hypotheses::new(tables, merge_alike);
-        Ok(Hypotheses { start: scan.start()?, scan, known: Vec::new() })
+        let mut start = scan.start()?;
+        if form == LexerForm::ContextualFree {
+            start = scan.free(start)?.unwrap_or(start);
+        }
+        Ok(Hypotheses { start, scan, known: Vec::new() })
     }
 
     fn known(&mut self, id: HypothesisId) -> &mut Known {

@@ -1,4 +1,4 @@
-//! Infilling for grammars over the tokens of Lark's basic lexer.
+//! Infilling for grammars over the tokens of Lark's lexers.
 //!
 //! Two automata are composed. The lexer reads the lattice and makes a graph whose edges are labelled with terminals
 //! (`graph`); what it says about one token of the vocabulary is kept for all positions (`scan`). The grammar parses
@@ -20,8 +20,10 @@
 //! A mask is made from its position outwards (`focus`). What that does not settle soon, the whole chart at once
 //! settles (`sweep`), on a graph that was made small (`compact`).
 //!
-//! Where indentation makes tokens, the graph knows how wide each line is (`indentation`), and the parser knows which
-//! block or bracket is open around a rule that it begins (`contexts`).
+//! Where indentation makes tokens, the graph knows how wide each line is, and the parser knows which block or bracket is
+//! open around a rule that it begins (`contexts`).
+//!
+//! The lexer is that of sessions, or one of two bounds of the contextual lexer ([`LexerForm`]).
 
 mod approximation;
 mod beginnings;
@@ -44,4 +46,5 @@ mod tables;
 mod walks;
 mod wide_lines;
 
+pub use hypotheses::LexerForm;
 pub(crate) use tables::LexedTables;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, Layout, LexedGrammar, Network, RuleId, Symbol, TerminalId, reduce};
-use maskwright_lexing::{LarkTerminal, TerminalSet, lark_terminals};
+use maskwright_lexing::{LarkTerminal, TerminalSet, lark_contextual_terminals, lark_terminals};
 use maskwright_scan::{HypothesisId, Indent, LexerTables, Outcome};
 use maskwright_vocabulary::{TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use crate::lattice::Lattice;
 use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
-use crate::lexed::hypotheses::{CLEAR, Hypotheses};
+use crate::lexed::hypotheses::{CLEAR, Hypotheses, LexerForm};
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::separators::Parted;
 use crate::lexed::walks::Walks;
@@ -80,7 +80,7 @@ pub(crate) struct Firsts {
 impl LexedTables {
     pub(crate) fn new(
         grammar: &LexedGrammar<LarkTerminal>,
-        layout: Option<&Layout>,
+        (layout, form): (Option<&Layout>, LexerForm),
         vocabulary: Arc<Vocabulary>,
         merge_alike: bool,
         fuel: &Fuel,
@@ -95,11 +95,21 @@ impl LexedTables {
         let pairs = layout;
         let layout = layout.filter(|layout| !grammar.ignored.contains(&layout.newline));
         let ignored = grammar.ignored.iter().map(|terminal| terminal.index() as u32).collect();
-        let terminals = lark_terminals(&grammar.terminals, &ignored, fuel)?;
+        let is_contextual = form != LexerForm::Basic;
+        let terminals = match is_contextual {
+            true => lark_contextual_terminals(&grammar.terminals, &ignored, fuel)?,
+            false => lark_terminals(&grammar.terminals, &ignored, fuel)?,
+        };
         let names = grammar.terminals.iter().map(|terminal| terminal.name.clone());
         let names = names.chain(grammar.declared.iter().cloned()).collect();
-        let lexer =
-            LexerTables::new(terminals, names, grammar.ignored.clone(), layout.cloned(), false, fuel)?;
+        let lexer = LexerTables::new(
+            terminals,
+            names,
+            grammar.ignored.clone(),
+            layout.cloned(),
+            is_contextual,
+            fuel,
+        )?;
         let rules = if merge_alike { inline_single(&grammar.rules, fuel)? } else { grammar.rules.clone() };
         let network = Network::new(reduce(rules, lexer.facts()?, fuel)?, fuel)?;
         let mut tables = LexedTables {
@@ -109,7 +119,7 @@ impl LexedTables {
             is_in_line: vec![false; network.n_rules()],
             network,
             n_terminals: lexer.n_terminals,
-            hypotheses: Hypotheses::new(Arc::new(lexer), merge_alike)?,
+            hypotheses: Hypotheses::new(Arc::new(lexer), form, merge_alike)?,
             merge_alike,
             narrow_first: true,
             search_first: true,

@@ -181,6 +181,12 @@ impl Judge {
         is_word
     }
 
+    /// Of the contextual lexer.
+    pub(crate) fn contextual(subject: &Subject) -> Judge {
+        let oracle = LexedOracle::contextual(&subject.grammar, subject.layout.clone());
+        Judge { oracle, ..Judge::new(subject) }
+    }
+
     /// All words over the alphabet up to a length, shortest first.
     fn words_up_to(&self, length: usize) -> Vec<Vec<u8>> {
         let mut texts = vec![Vec::new()];
@@ -222,7 +228,7 @@ impl Judge {
     }
 
     /// All ways to fill `positions`.
-    fn fillings(
+    pub(crate) fn fillings(
         &self,
         vocabulary: &Vocabulary,
         positions: &[Option<TokenId>],
