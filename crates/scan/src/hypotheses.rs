@@ -126,7 +126,7 @@ impl<E: Carry> Hypotheses<E> {
         &self.tables
     }
 
-    /// Lets other sets compete after some terminals ([`Contexts::follow`]); whether anything is different. Steps that end
+    /// Lets other sets compete after some terminals (`contexts`); whether anything is different. Steps that end
     /// one of those are forgotten, all others stay.
     pub fn follow(&mut self, following: &[Option<Bits>]) -> bool {
         let Some(contexts) = &mut self.contexts else { return false };

@@ -38,7 +38,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("maskwright", 3),
     ("maskwright-automata", 5),
     ("maskwright-cli", 3),
-    ("maskwright-engine", 7),
+    ("maskwright-engine", 2),
     ("maskwright-grammar", 2),
     ("maskwright-infill", 22),
     ("maskwright-lexing", 9),
