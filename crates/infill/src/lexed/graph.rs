@@ -51,9 +51,9 @@ pub(crate) enum Crossing {
     Bytes,
     /// The rest of a token of the vocabulary: entry `index` of the scan from the node before.
     Token { index: u32 },
-    /// Some text of a free piece, to a hypothesis of which that of the node behind has the future.
+    /// A text of a free piece that leads to `target`; the next node reads what `target` reads.
     Text { target: HypothesisId },
-    /// The end of a walk (`walks`) to `target`, of which the node behind has the future: a token that gives the parser what it
+    /// The end of a walk (`walks`) to `target`, whose future the next node has: a token that gives the parser what it
     /// got since the position's beginning.
     Walk { target: HypothesisId },
     /// Nothing: the way round a piece.
@@ -482,7 +482,7 @@ impl Graph {
         self.usual_widths.binary_search(&width).is_ok()
     }
 
-    /// Whether lines are usually as wide as the one behind a step from `from` to `hypothesis`, if that asks.
+    /// Whether lines are usually as wide as the one after a step from `from` to `hypothesis`, if that asks.
     pub(crate) fn is_usual(&self, from: NodeIndex, hypothesis: HypothesisId, tables: &LexedTables) -> bool {
         let indent = tables.hypotheses.indent(hypothesis);
         let width = indent.width().map_or(0, |width| width.from(self.widths[from as usize]));

@@ -149,7 +149,7 @@ impl Hypotheses {
         if id == CLEAR { Ok(id) } else { Ok(self.carrying(id, indent.counted(counted))?) }
     }
 
-    /// Whether a line may be as wide as one likes from here, if it may be wider at all: behind a blank, all is as before another.
+    /// Whether the line can be widened without limit by blanks, if it can be at all: after one blank, all is as before another.
     pub(crate) fn is_stretchable(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         if !matches!(self.indent(id), Indent::Blanks(_) | Indent::Last(_)) {
             return Ok(true);
@@ -171,7 +171,7 @@ impl Hypotheses {
         Ok(true)
     }
 
-    /// Where `blank` makes a line in progress wider and the line's end goes on, the hypotheses behind it; each for all widths.
+    /// Where `blank` makes a line in progress wider and the line's end goes on, the hypotheses after it; each for all widths.
     fn behind_blank(&mut self, id: HypothesisId, blank: u8) -> Result<Vec<HypothesisId>, InfillError> {
         let outcomes = self.step(id, blank)?;
         let within = self.outcomes(outcomes).iter().filter(|outcome| outcome.terminal.is_none());
@@ -185,7 +185,7 @@ impl Hypotheses {
         Ok(self.scan.carrying(self.start, indent)?)
     }
 
-    /// What the parser may get without any text, and the hypotheses behind that.
+    /// What the parser may get without any text, and the hypotheses after that.
     pub(crate) fn moves(
         &mut self,
         id: HypothesisId,
@@ -215,7 +215,7 @@ impl Hypotheses {
         Ok(self.get(id).guards.is_empty() && self.is_steady(id)?)
     }
 
-    /// Whether a token is in progress that can go on as it is after some byte, watched or not: as in a comment at the end of a text, behind
+    /// Whether a token is in progress that can go on as it is after some byte, watched or not: as in a comment at the end of a text, after
     /// which no newline may come.
     pub(crate) fn is_steady(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         let hypothesis = self.get(id);
@@ -230,7 +230,7 @@ impl Hypotheses {
         Ok(false)
     }
 
-    /// Whether it is behind a newline character and blanks, or behind the token of the line's end.
+    /// Whether it is after a newline character and blanks, or after the token of the line's end.
     pub(crate) fn begins_line(&self, id: HypothesisId) -> bool {
         matches!(self.indent(id), Indent::Blanks(_) | Indent::Ended(_) | Indent::Within)
     }

@@ -1,7 +1,7 @@
 //! Making profiles: the walk over the tokens that a configuration allows, with the least number of tokens after each.
 //!
 //! Tokens that stay inside a terminal are grouped by the residue that they end at (its [`Partition`], shared by all
-//! grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a trie with what stands behind,
+//! grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a trie with what stands after it,
 //! as in plain masks.
 
 use std::collections::BTreeMap;
@@ -66,13 +66,13 @@ impl Budget {
                 continue;
             }
             let mut seeds = same.iter().map(|thread| (thread.next, thread.node)).collect();
-            let mut behind = Vec::new();
-            reader.parser.close(&mut seeds, &mut behind)?;
-            let Some(behind) = reader.parser.intern(&mut behind, false)? else { continue };
-            let follow = reader.next_bytes(behind)?;
+            let mut threads = Vec::new();
+            reader.parser.close(&mut seeds, &mut threads)?;
+            let Some(after) = reader.parser.intern(&mut threads, false)? else { continue };
+            let follow = reader.next_bytes(after)?;
             let key = (automaton.residue_key(same[0].residue), follow);
             let exits = self.partition_exits(&vocabulary, &partition, key);
-            let mut stack = vec![(Trie::ROOT, behind)];
+            let mut stack = vec![(Trie::ROOT, after)];
             while let Some((node, config)) = stack.pop() {
                 let bytes = reader.next_bytes(config)?;
                 for (byte, child) in exits.children(node) {
@@ -120,7 +120,7 @@ impl Budget {
         Ok(partition)
     }
 
-    /// What the tokens read behind a residue of which the bytes that may follow are given with its name.
+    /// What the tokens read after a residue; its key has the bytes that may follow.
     fn partition_exits(
         &mut self,
         vocabulary: &Vocabulary,

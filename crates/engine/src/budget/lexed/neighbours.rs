@@ -18,7 +18,7 @@ use super::ends::Explored;
 use crate::EngineError;
 use crate::spelling::{FutureId, Futures};
 
-/// Behind one terminal, no more places than this are looked at; all terminals are neighbours then.
+/// After one terminal, no more places than this are looked at; all terminals are neighbours then.
 const MAX_PLACES: usize = 200_000;
 
 /// A place in the text and in a token.
