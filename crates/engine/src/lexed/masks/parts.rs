@@ -80,6 +80,7 @@ impl Parts {
 }
 
 /// Whether all that is below `node` leads from `set` back to it.
+#[inline]
 pub(super) fn stays_below(
     readings: &mut Readings,
     context: &mut Context<'_>,
