@@ -8,8 +8,8 @@
 //!   terminals wins among fewer too, so *what strict readings come to, real ones do*.
 //! * [`Ahead::Free`]: no terminals compete, so *there are no readings but free ones*.
 //!
-//! Terminals that can take the place of none of those that compete are let in with them: the parser will not read their
-//! tokens, and there are fewer sets, so what is kept by hypothesis is shared by more places.
+//! A terminal that can replace no competitor is added to the set. This merges sets: the parser does not read that terminal's
+//! tokens, and what is kept by hypothesis is shared by more places.
 //!
 //! After most terminals strict readings take all terminals for competitors, which makes hypotheses few. Where that
 //! hides something that the rules need there (`"a" /[^"]+/`: a pattern that takes all), they take those that may
