@@ -13,9 +13,11 @@
 //! * `session`: compilers, grammars and matchers, as users hold them.
 //! * `watch`: grammars whose sessions remember what was there, so that keys and items differ.
 //! * `budget`: the least number of tokens that complete a text, and masks that keep within a limit.
-//! * `bytes` and `lexed`: two readers with one interface. The first steps terminals byte by byte, the second reads the
+//! * `reader`: one interface over the two readers.
+//! * `bytes` and `lexed`: the two readers. The first steps terminals byte by byte, the second reads the
 //!   tokens of a lexer.
 //! * `parser`: rules over terminals, as configurations (sets of readings, hash-consed) over a graph-structured stack.
+//! * `shared`: what all grammars of a compiler share.
 //! * `spelling` and `rows`: what one terminal costs in tokens, and what it says about the vocabulary.
 //! * `ground`: errors, limits, memory, masks.
 

@@ -1,7 +1,8 @@
 //! The profile of a configuration: its allowed tokens by the least number of tokens that complete the text after each.
 //!
-//! The masks of all limits are read from it: with N tokens left, those tokens are allowed whose number is below N. After `[1`
-//! the profile may be `]`: 1, `1`: 2, `,`: 3. Then with 3 tokens left, `]` and `1` are allowed.
+//! The masks of all limits are read from it: with N tokens left, those tokens are allowed whose number is below N. If after
+//! `[1` the profile is `]`: 1, `1`: 2, `,`: 3, then with 3 tokens left `]` and `1` are allowed (without a token `1]`, which would do
+//! two things at once).
 
 use maskwright_vocabulary::TokenId;
 
