@@ -3,7 +3,7 @@
 //! Texts that lead to the same configuration have the same completions, so a mask of some thousand tokens takes some hundred
 //! questions. An example: after `x = ` in Python, all tokens that are a whole name lead to one configuration and are one group.
 //!
-//! A [`Group`] list is made by one walk over the token trie, and kept by configuration in [`Groups`].
+//! The groups are made by one walk over the token trie, and kept by configuration in [`Groups`].
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! mask(c) contains t iff for some thread of c some reading of t by its hypothesis ends in a thread that has a
 //! completion. [`Masks`] answers that with three caches, one on top of the other:
 //!
-//! 1. the [row](row) of a hypothesis lists the readings of all tokens by their sequence of terminals, so the parser is asked once per
+//! 1. the [`row`] of a hypothesis lists the readings of all tokens by their sequence of terminals, so the parser is asked once per
 //!    sequence, and viability once per sequence and kind of end;
 //! 2. a [judgement](judgements) says what a row allows one thread of the parser, its stack cut off at a [horizon]. It is the
 //!    same wherever the parser is at the same place of a rule;
