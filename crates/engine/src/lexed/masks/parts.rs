@@ -80,7 +80,7 @@ impl Parts {
 }
 
 /// Whether all that is below `node` leads from `set` back to it.
-#[inline]
+#[inline(always)]
 pub(super) fn stays_below(
     readings: &mut Readings,
     context: &mut Context<'_>,
@@ -93,6 +93,8 @@ pub(super) fn stays_below(
 }
 
 /// Walks what is below `node` from `set`.
+// A function of its own, with the check above in it: otherwise a cold mask of JSON takes 5% more instructions.
+#[inline(never)]
 fn walk(
     readings: &mut Readings,
     context: &mut Context<'_>,

@@ -222,6 +222,7 @@ impl Readings {
     }
 
     /// The bytes that lead from a set back to it.
+    #[inline(never)]
     pub(super) fn loops(&mut self, context: &mut Context<'_>, set: SetId) -> Result<ByteSet, EngineError> {
         if let Some(&known) = self.loops.get(&set) {
             return Ok(known);
