@@ -49,7 +49,7 @@ impl Reader {
     pub(crate) fn start(&self) -> ConfigId {
         match self {
             Reader::Bytes(reader) => reader.parser.start(),
-            Reader::Lexed { lexed, .. } => lexed.start(),
+            Reader::Lexed { lexed, .. } => lexed.states.start(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Reader {
     pub(crate) fn is_accepting(&self, config: ConfigId) -> bool {
         match self {
             Reader::Bytes(reader) => reader.parser.configs.is_accepting(config),
-            Reader::Lexed { lexed, .. } => lexed.is_accepting(config),
+            Reader::Lexed { lexed, .. } => lexed.states.configs.is_accepting(config),
         }
     }
 
@@ -69,7 +69,7 @@ impl Reader {
     pub(crate) fn step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
         match self {
             Reader::Bytes(reader) => reader.step(config, byte),
-            Reader::Lexed { lexed, parser } => lexed.step(parser, config, byte),
+            Reader::Lexed { lexed, parser } => lexed.states.step(parser, config, byte),
         }
     }
 
@@ -85,7 +85,7 @@ impl Reader {
     ) -> Result<Option<ConfigId>, EngineError> {
         match self {
             Reader::Bytes(reader) => reader.step_all(config, bytes),
-            Reader::Lexed { lexed, parser } => lexed.step_all(parser, config, bytes),
+            Reader::Lexed { lexed, parser } => lexed.states.step_all(parser, config, bytes),
         }
     }
 
@@ -108,7 +108,7 @@ impl Reader {
                 }
                 Ok((bytes.len(), config))
             }
-            Reader::Lexed { lexed, parser } => lexed.advance(parser, config, bytes),
+            Reader::Lexed { lexed, parser } => lexed.states.advance(parser, config, bytes),
         }
     }
 
@@ -131,7 +131,7 @@ impl Reader {
         match self {
             _ if first == second => Ok(first),
             Reader::Bytes(reader) => reader.parser.union(first, second),
-            Reader::Lexed { lexed, parser } => lexed.union(parser, first, second),
+            Reader::Lexed { lexed, parser } => lexed.states.union(parser, first, second),
         }
     }
 
@@ -142,7 +142,7 @@ impl Reader {
     pub(crate) fn next_bytes(&mut self, config: ConfigId) -> Result<ByteSet, EngineError> {
         match self {
             Reader::Bytes(reader) => reader.next_bytes(config),
-            Reader::Lexed { lexed, parser } => lexed.next_bytes(parser, config),
+            Reader::Lexed { lexed, parser } => lexed.states.next_bytes(parser, config),
         }
     }
 
@@ -183,7 +183,7 @@ impl Reader {
     ) -> Result<Vec<String>, EngineError> {
         match self {
             Reader::Bytes(reader) => reader.expected(config, named),
-            Reader::Lexed { lexed, parser } => lexed.expected(parser, config),
+            Reader::Lexed { lexed, parser } => lexed.states.expected(parser, config),
         }
     }
 

@@ -60,7 +60,6 @@ mod states;
 
 use std::sync::Arc;
 
-use maskwright_automata::ByteSet;
 use maskwright_scan::{LexerTables, Points};
 
 use crate::EngineError;
@@ -91,89 +90,6 @@ impl Lexed {
     /// The lexer.
     pub(crate) fn tables(&self) -> &Arc<LexerTables> {
         self.states.places().tables()
-    }
-
-    /// The configuration before any text.
-    pub(crate) fn start(&self) -> ConfigId {
-        self.states.start()
-    }
-
-    /// Whether the text may end here.
-    pub(crate) fn is_accepting(&self, config: ConfigId) -> bool {
-        self.states.configs.is_accepting(config)
-    }
-
-    /// See [`States::step`].
-    ///
-    /// # Errors
-    /// If a limit of the lexer or the parser is reached.
-    #[inline]
-    pub(crate) fn step(
-        &mut self,
-        parser: &mut Parser,
-        config: ConfigId,
-        byte: u8,
-    ) -> Result<Option<ConfigId>, EngineError> {
-        self.states.step(parser, config, byte)
-    }
-
-    /// See [`States::step_all`].
-    ///
-    /// # Errors
-    /// If a limit of the lexer or the parser is reached.
-    pub(crate) fn step_all(
-        &mut self,
-        parser: &mut Parser,
-        config: ConfigId,
-        bytes: &[u8],
-    ) -> Result<Option<ConfigId>, EngineError> {
-        self.states.step_all(parser, config, bytes)
-    }
-
-    /// See [`States::advance`].
-    ///
-    /// # Errors
-    /// If a limit of the lexer or the parser is reached.
-    pub(crate) fn advance(
-        &mut self,
-        parser: &mut Parser,
-        config: ConfigId,
-        bytes: &[u8],
-    ) -> Result<(usize, ConfigId), EngineError> {
-        self.states.advance(parser, config, bytes)
-    }
-
-    /// See [`States::union`].
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn union(
-        &mut self,
-        parser: &mut Parser,
-        first: ConfigId,
-        second: ConfigId,
-    ) -> Result<ConfigId, EngineError> {
-        self.states.union(parser, first, second)
-    }
-
-    /// See [`States::next_bytes`].
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn next_bytes(
-        &mut self,
-        parser: &mut Parser,
-        config: ConfigId,
-    ) -> Result<ByteSet, EngineError> {
-        self.states.next_bytes(parser, config)
-    }
-
-    /// The names of the terminals that the next token may be of, for messages.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn expected(&mut self, parser: &Parser, config: ConfigId) -> Result<Vec<String>, EngineError> {
-        self.states.expected(parser, config)
     }
 
     /// The mask of `config`.

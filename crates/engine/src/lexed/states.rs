@@ -363,7 +363,7 @@ impl States {
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
-    pub(super) fn expected(&mut self, parser: &Parser, config: ConfigId) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn expected(&mut self, parser: &Parser, config: ConfigId) -> Result<Vec<String>, EngineError> {
         let outlook = &mut self.completions.outlook;
         let mut names = Vec::new();
         for &thread in self.configs.threads(config) {
