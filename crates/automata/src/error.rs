@@ -3,9 +3,11 @@
 use std::fmt;
 
 use crate::FuelError;
+use crate::meter::OutOfWork;
 
 /// Why an [`Automaton`](crate::Automaton) could not be made or stepped: a limit was reached, or the caller
-/// cancelled. The automaton stays usable, and the same call fails in the same way again.
+/// cancelled. The automaton stays usable, and the same call fails in the same way again, unless it was [out of
+/// work](AutomatonError::is_out_of_work).
 ///
 /// ```
 /// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
@@ -31,6 +33,8 @@ enum Kind {
         limit: u64,
     },
     Unsearched,
+    /// The metered call is over.
+    OutOfWork,
     Fuel(FuelError),
 }
 
@@ -68,6 +72,11 @@ impl AutomatonError {
         !self.is_cancelled() && !self.is_unsearched()
     }
 
+    /// Whether the present call has done as much work as it may ([`meter`](crate::meter)); nothing follows for other calls.
+    pub fn is_out_of_work(&self) -> bool {
+        self.0 == Kind::OutOfWork
+    }
+
     /// Whether the caller's [`CancelToken`](crate::CancelToken) ended the work.
     pub fn is_cancelled(&self) -> bool {
         self.0 == Kind::Fuel(FuelError::Cancelled)
@@ -87,6 +96,7 @@ impl fmt::Display for AutomatonError {
                 )
             }
             Kind::Unsearched => f.write_str("a search for a word of the expression is still to be made"),
+            Kind::OutOfWork => OutOfWork.fmt(f),
             Kind::Fuel(error) => error.fmt(f),
         }
     }
@@ -97,5 +107,11 @@ impl std::error::Error for AutomatonError {}
 impl From<FuelError> for AutomatonError {
     fn from(error: FuelError) -> AutomatonError {
         AutomatonError(Kind::Fuel(error))
+    }
+}
+
+impl From<OutOfWork> for AutomatonError {
+    fn from(_: OutOfWork) -> AutomatonError {
+        AutomatonError(Kind::OutOfWork)
     }
 }

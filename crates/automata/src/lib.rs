@@ -21,6 +21,7 @@ mod fuel;
 mod lazy;
 mod liveness;
 mod locked;
+pub mod meter;
 mod regex;
 mod rests;
 mod saturate;

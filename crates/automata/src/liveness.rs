@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::access::Access;
 use crate::arena::{Arena, EMPTY, Node, NodeId};
 use crate::saturate::Saturated;
-use crate::{AutomatonError, Fuel};
+use crate::{AutomatonError, Fuel, meter};
 
 /// Node visits of a search between two pauses, in which others may use the residues.
 const SLICE: u64 = 1 << 12;
@@ -31,6 +31,8 @@ const SLICE: u64 = 1 << 12;
 pub(crate) struct Residues {
     pub(crate) arena: Arena,
     pub(crate) saturated: Saturated,
+    /// The lengths of the shortest words of intersections and complements, as far as they were met on the way to one.
+    pub(crate) shortest: FxHashMap<NodeId, u64>,
     liveness_fuel: u64,
     /// Derivatives that searches took.
     #[cfg(test)]
@@ -45,12 +47,18 @@ impl Residues {
         Residues {
             arena,
             saturated: Saturated::default(),
+            shortest: FxHashMap::default(),
             liveness_fuel,
             #[cfg(test)]
             n_visits: 0,
             #[cfg(test)]
             panics_at: None,
         }
+    }
+
+    /// The least number of bytes that a word of `node` has: a lower bound, exact if that was found before.
+    pub(crate) fn least_length(&self, node: NodeId) -> u64 {
+        self.shortest.get(&node).copied().unwrap_or_else(|| self.arena.entry(node).min_length)
     }
 
     /// The most node visits of one search.
@@ -267,8 +275,9 @@ impl SearchFuel {
     /// Takes `units`, in visited nodes.
     ///
     /// # Errors
-    /// If fewer are left.
+    /// If fewer are left, or the call is out of work.
     pub(crate) fn spend(&mut self, units: u64) -> Result<(), AutomatonError> {
+        meter::spend(units)?;
         match self.left.checked_sub(units) {
             Some(left) => {
                 self.left = left;

@@ -112,7 +112,10 @@ fn is_far_from_bound(
     let outside = residues.arena.complement(unbounded)?;
     let wider = residues.relax(pattern)?;
     let difference = residues.arena.intersection(vec![wider, outside])?;
-    Ok(!is_alive(on, difference, INCLUSION_FUEL, None).unwrap_or(true))
+    match is_alive(on, difference, INCLUSION_FUEL, None) {
+        Err(error) if error.is_out_of_work() => Err(error),
+        is_alive => Ok(!is_alive.unwrap_or(true)),
+    }
 }
 
 impl Residues {

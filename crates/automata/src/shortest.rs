@@ -5,7 +5,8 @@
 //! number of copies. So the word of a `minLength` of a million takes time in its own length. Below an
 //! intersection or complement, an A* search over derivatives (the minimal lengths that nodes carry are
 //! lower bounds) finds the length, and a depth-first walk in byte order within that length finds the least
-//! word, remembering from which residues too short a rest failed.
+//! word, remembering from which residues too short a rest failed. The lengths of the residues along a word are kept: where a later search
+//! comes to one of them, it has its answer. So the words of many residues of one expression take little more than one.
 //!
 //! Rejected: breadth-first search over states (quadratic in counts).
 
@@ -21,6 +22,9 @@ use crate::access::Access;
 use crate::arena::{EMPTY, Node, NodeId};
 use crate::classes::Classes;
 use crate::liveness::SearchFuel;
+
+/// The most lengths that are kept.
+const MAX_KEPT: usize = 1 << 20;
 
 /// The shortest words found so far; `None` for a language without words.
 type Memo = FxHashMap<NodeId, Option<Rc<[u8]>>>;
@@ -134,12 +138,14 @@ fn searched(
     while let Some(&mut (node, ref mut next_class)) = path.last_mut() {
         let left = length - word.len() as u64;
         let entry = on.residues().arena.entry(node);
-        if entry.nullable {
-            return Ok(Some(word.into()));
-        }
-        if !entry.extended {
+        if entry.nullable || !entry.extended {
             // Its minimal length is exact, and was compared with what is left.
             let rest = shortest(on, node, fuel, memo)?;
+            let residues = on.residues();
+            if residues.shortest.len() < MAX_KEPT {
+                let known = path.iter().zip((0..=length).rev());
+                residues.shortest.extend(known.map(|(&(node, _), left)| (node, left)));
+            }
             return Ok(rest.map(|rest| [&*word, &*rest].concat().into()));
         }
         let cost = u64::from(entry.cost);
@@ -163,7 +169,7 @@ fn searched(
         }
         let next = on.residues().arena.derivative(node, byte)?;
         let has_failed = failed.get(&next).is_some_and(|&known| known >= left - 1);
-        if next != EMPTY && on.residues().arena.entry(next).min_length < left && !has_failed {
+        if next != EMPTY && on.residues().least_length(next) < left && !has_failed {
             word.push(byte);
             path.push((next, 0));
         }
@@ -180,10 +186,11 @@ fn shortest_length(
     let mut distances: FxHashMap<NodeId, u64> = FxHashMap::default();
     let mut queue = BinaryHeap::new();
     distances.insert(root, 0);
-    queue.push(Reverse((on.residues().arena.entry(root).min_length, 0, root)));
+    queue.push(Reverse((on.residues().least_length(root), 0, root)));
     while let Some(Reverse((estimate, distance, node))) = queue.pop() {
-        let entry = on.residues().arena.entry(node);
-        if entry.nullable || !entry.extended {
+        let residues = on.residues();
+        let entry = residues.arena.entry(node);
+        if entry.nullable || !entry.extended || residues.shortest.contains_key(&node) {
             return Ok(Some(estimate));
         }
         if distances.get(&node).is_some_and(|&known| known < distance) {
@@ -203,7 +210,7 @@ fn shortest_length(
             let known = distances.entry(next).or_insert(u64::MAX);
             if distance + 1 < *known {
                 *known = distance + 1;
-                let estimate = on.residues().arena.entry(next).min_length.saturating_add(distance + 1);
+                let estimate = on.residues().least_length(next).saturating_add(distance + 1);
                 queue.push(Reverse((estimate, distance + 1, next)));
             }
         }

@@ -114,6 +114,20 @@ impl<'a> Steps<'a> {
     }
 }
 
+impl Steps<'_> {
+    /// [`next`](Steps::next) if that takes no work; `None` if the transition is not known.
+    #[inline]
+    pub fn known(&self, byte: u8) -> Option<Option<(StateId, bool)>> {
+        match self.0 {
+            Kind::Lazy(_, row) => {
+                let step = row.known(byte)?;
+                Some(step.next().map(|(next, is_accepting)| (StateId(next), is_accepting)))
+            }
+            Kind::Word(..) | Kind::Set(_) | Kind::Counted(..) | Kind::Nowhere => self.next(byte).ok(),
+        }
+    }
+}
+
 impl std::fmt::Debug for Steps<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Steps").finish_non_exhaustive()

@@ -35,7 +35,7 @@ use crate::locked::{Account, Locked, Shared};
 use crate::saturate::saturate;
 use crate::shortest::shortest_word;
 use crate::table::Rows;
-use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Regex, StateId};
+use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Regex, StateId, meter};
 
 /// Cells of every kind: not computed yet.
 const UNKNOWN: u32 = 0;
@@ -53,6 +53,9 @@ const BASE_MEMORY: usize = 1 << 24;
 
 /// Node visits of a search that a caller makes who cannot wait ([`Effort::AtOnce`]): some tenths of a millisecond.
 const AT_ONCE: u64 = 4_096;
+
+/// Units of work that a transition takes besides the derivative: its state, and the lock.
+const NEW_STATE: u64 = 16;
 
 /// How much a call may do.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -285,6 +288,7 @@ impl Store {
             return Ok(Step(known));
         }
         let residues = &mut locked.residues();
+        meter::spend(u64::from(residues.arena.entry(row.node).cost) + NEW_STATE)?;
         let next = residues.arena.derivative(row.node, row.classes.representative(class))?;
         let limit = residues.liveness_fuel();
         let is_alive = match effort {
@@ -373,6 +377,7 @@ impl Store {
             }
         }
         let mut locked = self.lock(account);
+        meter::spend(u64::from(locked.residues().arena.entry(row.node).cost) + NEW_STATE)?;
         let key = saturate(&mut locked, row.node, max_bytes)?;
         let key = self.state_of(&mut locked, key)?;
         if is_first {

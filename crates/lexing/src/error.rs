@@ -135,6 +135,11 @@ impl LexError {
         }
     }
 
+    /// Whether the present call has done as much work as it may ([`meter`](maskwright_automata::meter)).
+    pub fn is_out_of_work(&self) -> bool {
+        matches!(&self.0, LexKind::Automaton(error) if error.is_out_of_work())
+    }
+
     /// Whether the caller's [`CancelToken`](maskwright_automata::CancelToken) ended the work.
     pub fn is_cancelled(&self) -> bool {
         match &self.0 {

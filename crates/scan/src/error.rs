@@ -4,7 +4,8 @@ use std::fmt;
 
 use maskwright_lexing::LexError;
 
-/// Why hypotheses could not be stepped: the lexer has an error, or there are too many. The same call fails in the same way again.
+/// Why hypotheses could not be stepped: the lexer has an error, or there are too many. The same call fails in the same way again,
+/// unless it was [out of work](ScanError::is_out_of_work).
 #[derive(Clone, Debug)]
 pub struct ScanError(Kind);
 
@@ -26,6 +27,11 @@ impl ScanError {
             Kind::Lexer(error) => error.is_limit(),
             Kind::Hypotheses { .. } => true,
         }
+    }
+
+    /// Whether the present call has done as much work as it may ([`meter`](maskwright_automata::meter)).
+    pub fn is_out_of_work(&self) -> bool {
+        matches!(&self.0, Kind::Lexer(error) if error.is_out_of_work())
     }
 
     /// Whether the caller's [`CancelToken`](maskwright_automata::CancelToken) ended the work.
