@@ -27,6 +27,12 @@ pub struct Limits {
     /// Work units that the search for one exact least number of tokens may take; beyond that the answer is an upper bound
     /// and says so.
     pub budget_items: u64,
+    /// Work units, of some 20 ns, that one mask may take, and one call that accepts or checks tokens; `None` for no limit of this kind. If
+    /// they do not suffice, the mask has the tokens that are proven to be allowed by then, and its
+    /// [status](crate::Matcher::mask_status) is a bound; if none is proven, one is looked for with more work. A token that is not decided is
+    /// refused, unless the last mask had it. The same mask may have more tokens when it is asked for again, because more is known. With a
+    /// lexer, what the lexer itself does is not counted.
+    pub mask_work: Option<u64>,
     /// Bytes that the rows (what terminals say about the vocabulary) of a compiler may take before they are dropped and made
     /// anew when needed.
     pub row_cache_bytes: usize,
@@ -60,6 +66,7 @@ impl Default for Limits {
             max_threads: engine.max_threads,
             max_calls: engine.max_calls,
             budget_items: engine.budget_items,
+            mask_work: engine.mask_work,
             row_cache_bytes: engine.row_cache_bytes,
             automaton_bytes: engine.automaton_bytes,
             machine_bytes: engine.machine_bytes,
@@ -93,6 +100,7 @@ impl Limits {
             machine_bytes: self.machine_bytes,
             memory_bytes: self.memory_bytes,
             budget_items: self.budget_items,
+            mask_work: self.mask_work,
         }
     }
 

@@ -9,32 +9,31 @@
 //! token `]}` does both. When the text goes on to `{"a":[1,2`, the number below the list is known.
 
 mod profiles;
+mod proven;
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use maskwright_automata::{ByteSet, StateId};
+use maskwright_automata::{ByteSet, StateId, meter};
 use maskwright_grammar::{ExprId, ExprPool};
 use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use super::far::single_bytes;
 use super::profile::Profile;
-use super::summaries::{Extent, Summaries};
+use super::summaries::{Extent, Summaries, Work};
 use crate::EngineError;
 use crate::ground::{NEVER, plus};
 use crate::parser::Parser;
 use crate::parser::{ConfigId, Frame, NodeId, Thread};
 use crate::spelling::FutureId;
-use crate::spelling::{Effort, MAX_STEPS, MIN_STEPS, Spelling};
+use crate::spelling::{Effort, Spelling};
 
-/// Items that the search for one upper bound may take.
-pub(crate) const MAX_UPPER_ITEMS: u64 = 400_000;
-/// After searches that were given up, the next may take at least so many items.
-const MIN_ITEMS: u64 = 1_000;
 /// Bytes that the memoised answers may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
+
+/// Units of work that a place takes.
+const UNITS_PER_PLACE: u64 = 8;
 
 /// A place between terminals: a state, the stack that it returns to, the token in progress.
 type Place = (ExprId, NodeId, FutureId);
@@ -53,23 +52,15 @@ pub(crate) struct Budget {
     pub(crate) partition_exits: FxHashMap<((u64, StateId), ByteSet), Arc<Trie>>,
     pub(crate) profile_bytes: usize,
     eos_cost: u32,
-    /// Whether each byte is a token.
-    pub(crate) spells_all: bool,
-    /// Items that a search may take.
-    max_items: u64,
-    /// Items that the next search may take: fewer after searches that were given up.
-    patience: u64,
 }
 
 impl Budget {
-    /// Nothing is known yet; `spelling` is what grammars share. The search for one answer may take `max_items` items. Only
-    /// completions in the extent count that enter none of the terminals that are `avoided`.
+    /// Nothing is known yet; `spelling` is what grammars share. Only completions in the extent count that enter none of the terminals that are `avoided`.
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         spelling: Arc<Mutex<Spelling>>,
         avoided: Arc<[bool]>,
         extent: Extent,
-        max_items: u64,
     ) -> Budget {
         Budget {
             spelling,
@@ -82,10 +73,6 @@ impl Budget {
             partition_exits: FxHashMap::default(),
             profile_bytes: 0,
             eos_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
-            // The byte 0xFF is in no text.
-            spells_all: single_bytes(vocabulary).union(&ByteSet::singleton(0xFF)) == ByteSet::FULL,
-            max_items,
-            patience: max_items,
         }
     }
 
@@ -94,30 +81,19 @@ impl Budget {
         self.summaries = self.summaries.forgotten();
     }
 
-    /// What one run may take, by patience.
+    /// How runs are found.
     fn effort(&self) -> Effort {
-        if self.summaries.extent == Extent::Aligned {
-            return Effort::Upper;
-        }
-        let steps = u128::from(MAX_STEPS) * u128::from(self.patience) / u128::from(self.max_items.max(1));
-        let max_steps = u64::try_from(steps).unwrap_or(u64::MAX).clamp(MIN_STEPS, 16 * MAX_STEPS);
-        Effort::Exact { max_steps }
+        if self.summaries.extent == Extent::Aligned { Effort::Upper } else { Effort::Exact }
     }
 
-    /// Drops a search that was given up, but no answers, and has less patience from now on.
-    pub(crate) fn give_up(&mut self) {
-        self.forget_search();
-        self.patience = (self.patience / 4).max(MIN_ITEMS.min(self.patience));
+    /// Sets what all questions together may do from now on, in items.
+    pub(crate) fn allow(&mut self, work: Work) {
+        self.summaries.allow(work);
     }
 
-    /// A new question, whose searches together may take a few times as many items as one may.
-    pub(crate) fn begin(&mut self) {
-        self.summaries.begin(self.patience);
-    }
-
-    /// The next search may take so many items.
-    pub(crate) fn set_patience(&mut self, max_items: u64) {
-        self.patience = max_items;
+    /// Whether nothing has been asked yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.summaries.work() == 0
     }
 
     /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
@@ -139,11 +115,6 @@ impl Budget {
         Ok(least)
     }
 
-    /// That number, if it was found before.
-    pub(crate) fn known_least(&self, config: ConfigId) -> Option<u32> {
-        self.configs.get(&config).copied()
-    }
-
     /// The same for one reading.
     pub(crate) fn thread(&mut self, parser: &mut Parser, thread: Thread) -> Result<u32, EngineError> {
         if let Some(&known) = self.threads.get(&thread) {
@@ -155,6 +126,7 @@ impl Budget {
             self.threads.insert(thread, NEVER);
             return Ok(NEVER);
         }
+        meter::spend(UNITS_PER_PLACE)?;
         let below = self.follow(parser, thread.node)?;
         let follow = self.summaries.follow_of(parser, thread.next, below)?;
         let exits = {
@@ -216,6 +188,7 @@ impl Budget {
                 stack.pop();
                 continue;
             }
+            meter::spend(UNITS_PER_PLACE)?;
             let (state, node, future) = top;
             let exits = self.exits(parser, state, node, future)?;
             let root = self.spelling.lock().futures.root();
@@ -264,26 +237,12 @@ impl Budget {
         let follow = self.summaries.follow(&mut spelling, follow);
         let summary = self.summaries.summary(state, future, follow);
         let effort = self.effort();
-        Ok(self.summaries.exits(parser, &mut spelling, summary, self.patience, effort)?.to_vec())
+        Ok(self.summaries.exits(parser, &mut spelling, summary, effort)?.to_vec())
     }
 
-    /// Drops what is memoised if it has grown beyond the limit.
-    pub(crate) fn trim(&mut self) {
-        if self.memory_usage() > MAX_BYTES {
-            self.clear();
-        }
-    }
-
-    /// Drops what is memoised.
-    pub(crate) fn clear(&mut self) {
-        self.forget_search();
-        self.places = FxHashMap::default();
-        self.follows = FxHashMap::default();
-        self.configs = FxHashMap::default();
-        self.threads = FxHashMap::default();
-        self.profiles = FxHashMap::default();
-        self.partition_exits = FxHashMap::default();
-        self.profile_bytes = 0;
+    /// Whether it has grown beyond the limit, so that another is to take its place.
+    pub(crate) fn is_full(&self) -> bool {
+        self.memory_usage() > MAX_BYTES
     }
 
     /// Approximate memory, in bytes.

@@ -21,7 +21,7 @@
 
 use std::collections::VecDeque;
 
-use maskwright_automata::{Automaton, ByteSet, Rests, StateId};
+use maskwright_automata::{Automaton, ByteSet, Rests, StateId, meter};
 use maskwright_grammar::{ExprId, Mark, Symbol, TerminalId, Watching};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
@@ -82,6 +82,8 @@ impl Far {
             }
             Far::Unknown => match parts(parser) {
                 Some(parts) => Box::new(parts),
+                // It may be found out by a call that has more work to spend.
+                None if meter::left() == 0 => return false,
                 None => {
                     *self = Far::Unbounded;
                     return false;

@@ -20,6 +20,23 @@ pub(crate) struct LimitsMemo {
 }
 
 impl LimitsMemo {
+    /// Builds the tables that no text changes.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn prepare(&mut self, reader: &mut Reader) -> Result<(), EngineError> {
+        match reader {
+            Reader::Bytes(reader) => {
+                reader.parser.shared.spelling();
+                self.bytes.prepare(reader);
+                Ok(())
+            }
+            Reader::Lexed { lexed, parser } => {
+                self.ask_lexed(lexed, parser, |budget, states, _| budget.prepare(states))
+            }
+        }
+    }
+
     /// The least number of tokens that complete the text, EOS included, whatever a watch may say.
     ///
     /// # Errors
@@ -104,7 +121,7 @@ impl LimitsMemo {
 
     /// Drops what is memoised.
     pub(crate) fn clear(&mut self) {
-        self.lexed = None;
+        self.lexed.iter_mut().for_each(|budget| budget.clear());
         self.bytes.clear();
     }
 

@@ -44,9 +44,11 @@
 //! text needs: up to h − 1 tokens beyond it.
 //!
 //! **Where work is limited** (`Limits::budget_items`; `spelling::MAX_STEPS` for one run), the grammar is searched with tokens that
-//! end where terminals do instead, and with the shortest word of a terminal whose run is not known. That is a shortest path too, over fewer tokenizations, so every answer is then the length of
-//! a completion (`TokenCountStatus::Upper`). A text that could be completed in time is never left without a token: where
-//! upper bounds allow none, the exact search is made with more patience, since it has found before that there is one.
+//! end where terminals do instead, each terminal spelled by its shortest word. That is a shortest path too, over fewer tokenizations, so every answer
+//! is then the length of a completion (`TokenCountStatus::Upper`). A text that could be completed in time is never left without a token: where
+//! upper bounds allow none, the exact search is made with more work, since it has been found before that there is a completion.
+//!
+//! The same question has the same answer, whatever was asked before: `over_bytes` says how.
 //!
 //! These upper bounds are found faster than the least numbers, so whether a limit holds is asked of them first: where they say of every
 //! allowed token that it fits (or that nothing completes it, if each byte is a token), the mask is exact without the rest. Masks of e-mail

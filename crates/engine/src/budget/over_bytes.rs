@@ -1,23 +1,42 @@
 //! Limits on tokens over bytes: which of the searches is asked, and what is done where a limit on work stops it.
 //!
 //! Upper bounds are asked first, since they are found faster; then the exact search, within a limit on its work; and where
-//! that would leave no token, the exact search again with more patience.
+//! that would leave no token, the exact search again, with more work.
+//!
+//! **The same question has the same answer**, whatever was asked before. What a question takes depends on what is known, so a limit on
+//! work alone would not do. An answer is, by definition, that of a search which begins with nothing known and may do `of_question` work.
+//! Questions share a table all the same: as long as all that was done in it is at most half as much, a search of its own would not have
+//! reached its limit either. Otherwise the question gets a fresh table, which takes the place of the shared one.
+//!
+//! Half, because the two searches are not the same item by item: items of equal cost come in another order, and futures are merged in other
+//! places. That a factor of two is enough is not proven; `same_answer` (in the tests of `maskwright`) tries limits of a few items, where it
+//! would show first.
 
 use std::sync::Arc;
 
-use super::completions::{Budget, MAX_UPPER_ITEMS};
-use super::far::Far;
+use maskwright_automata::ByteSet;
+use maskwright_vocabulary::Vocabulary;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::completions::Budget;
+use super::far::{Far, single_bytes};
 use super::profile::Profile;
-use super::summaries::Extent;
+use super::summaries::{Extent, Work};
 use crate::EngineError;
 use crate::bytes::BytesReader;
 use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus, hooks};
 use crate::parser::{ConfigId, Parser};
 
+/// Items that the search for one upper bound may take.
+const MAX_UPPER_ITEMS: u64 = 1_600_000;
+/// How many times [`Limits::budget_items`](crate::Limits::budget_items) all searches of one question may take together.
+const SEARCHES_PER_QUESTION: u64 = 4;
 /// How many times as many items a search may take when no token is left otherwise.
-const MAX_ESCALATION: u64 = 256;
+const AT_LENGTH: u64 = 256;
 /// At least so many items are then taken, however few the limit allows.
-const MIN_ESCALATED: u64 = 1_000_000;
+const MIN_AT_LENGTH: u64 = 4_000_000;
+/// Bytes that answers may take before they are dropped.
+const MAX_ANSWER_BYTES: usize = 32 << 20;
 
 /// Which completions count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +56,16 @@ pub(crate) struct Budgets {
     in_order: Option<Box<Budget>>,
     /// For upper bounds that are found fast.
     upper: Option<Box<Budget>>,
+    /// Answers of the exact search, or bounds where it was given up.
+    least: FxHashMap<ConfigId, (u32, TokenCountStatus)>,
+    profiles: FxHashMap<ConfigId, (Arc<Profile>, TokenCountStatus)>,
+    /// Where no upper bound is found: for the least number, and for the profile.
+    unbounded: [FxHashSet<ConfigId>; 2],
+    /// Whether each byte is a token.
+    spells_all: Option<bool>,
+    /// Exact profiles that took more work than usual.
+    at_length: FxHashMap<ConfigId, Arc<Profile>>,
+    profile_bytes: usize,
 }
 
 impl Budgets {
@@ -48,17 +77,38 @@ impl Budgets {
         }
     }
 
+    /// Counts a profile that is kept; drops the answers if they have grown beyond the limit.
+    fn count(&mut self, profile: &Profile) {
+        self.profile_bytes += profile.memory_usage() + 32;
+        if self.profile_bytes + self.least.len() * 24 > MAX_ANSWER_BYTES {
+            self.profile_bytes = 0;
+            self.least = FxHashMap::default();
+            self.profiles = FxHashMap::default();
+            self.at_length = FxHashMap::default();
+            self.unbounded = Default::default();
+        }
+    }
+
+    /// Whether an error says that there is no upper bound, which is noted then.
+    fn is_unbounded<T>(&mut self, at: usize, config: ConfigId, answer: &Result<T, EngineError>) -> bool {
+        let is_limit = |error: &EngineError| error.is_limit() && !error.is_out_of_work();
+        let is_unbounded = answer.as_ref().is_err_and(is_limit);
+        if is_unbounded {
+            self.unbounded[at].insert(config);
+        }
+        is_unbounded
+    }
+
     /// Drops what is memoised.
     pub(crate) fn clear(&mut self) {
-        for budget in [&mut self.exact, &mut self.in_order, &mut self.upper].into_iter().flatten() {
-            budget.clear();
-        }
+        *self = Budgets::default();
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let budgets = [&self.exact, &self.in_order, &self.upper];
-        budgets.into_iter().flatten().map(|budget| budget.memory_usage()).sum()
+        let budgets = [&self.exact, &self.in_order, &self.upper].into_iter().flatten();
+        let tables: usize = budgets.map(|budget| budget.memory_usage()).sum();
+        tables + self.profile_bytes + self.least.len() * 24
     }
 }
 
@@ -71,6 +121,13 @@ pub(crate) struct ByteLimits {
 }
 
 impl ByteLimits {
+    /// Builds the tables that no text changes.
+    pub(crate) fn prepare(&mut self, reader: &mut BytesReader) {
+        let start = reader.parser.start();
+        // Whether the limit is far does not matter.
+        self.far.is_far(&mut reader.parser, start, None, 0);
+    }
+
     /// The least number of tokens of some of the completions.
     pub(crate) fn least(
         &mut self,
@@ -78,7 +135,15 @@ impl ByteLimits {
         ways: Ways,
         config: ConfigId,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
-        self.with_budget(reader, ways, |budget, reader| budget.least(&mut reader.parser, config))
+        if let Some(&known) = self.budgets[ways as usize].least.get(&config) {
+            return Ok(known);
+        }
+        let least =
+            self.with_budget(reader, ways, |budget, reader| budget.least(&mut reader.parser, config))?;
+        if reader.parser.shared.options.use_memo {
+            self.budgets[ways as usize].least.insert(config, least);
+        }
+        Ok(least)
     }
 
     /// The profile of a configuration by some of the completions.
@@ -88,7 +153,16 @@ impl ByteLimits {
         ways: Ways,
         config: ConfigId,
     ) -> Result<(Arc<Profile>, TokenCountStatus), EngineError> {
-        self.with_budget(reader, ways, |budget, reader| budget.profile(reader, config))
+        if let Some(known) = self.budgets[ways as usize].profiles.get(&config) {
+            return Ok(known.clone());
+        }
+        let profile = self.with_budget(reader, ways, |budget, reader| budget.profile(reader, config))?;
+        if reader.parser.shared.options.use_memo {
+            let budgets = &mut self.budgets[ways as usize];
+            budgets.count(&profile.0);
+            budgets.profiles.insert(config, profile.clone());
+        }
+        Ok(profile)
     }
 
     /// Whether at most `n_left` tokens complete the text, EOS included; `None` if a limit on work left that open.
@@ -144,12 +218,9 @@ impl ByteLimits {
         config: ConfigId,
         n_left: u32,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
-        let exact = self.budgets[ways as usize].exact.as_deref();
-        if exact.is_none_or(|budget| budget.known_least(config).is_none()) {
-            let least = self.upper_least(reader, ways, config)?;
-            if least <= n_left {
-                return Ok((least, TokenCountStatus::Upper));
-            }
+        let least = self.upper_least(reader, ways, config)?;
+        if least <= n_left {
+            return Ok((least, TokenCountStatus::Upper));
         }
         self.least(reader, ways, config)
     }
@@ -164,13 +235,14 @@ impl ByteLimits {
         ways: Ways,
         config: ConfigId,
     ) -> Result<u32, EngineError> {
-        // Whatever stops this search need not stop the exact one.
-        match self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| {
-            budget.least(&mut reader.parser, config)
-        }) {
-            Err(error) if !error.is_postponed() => Ok(NEVER),
-            least => least,
+        if self.budgets[ways as usize].unbounded[0].contains(&config) {
+            return Ok(NEVER);
         }
+        let least = self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| {
+            budget.least(&mut reader.parser, config)
+        });
+        // Whatever stops this search need not stop the exact one.
+        if self.budgets[ways as usize].is_unbounded(0, config, &least) { Ok(NEVER) } else { least }
     }
 
     /// The profile by upper bounds; empty if none are known.
@@ -183,11 +255,15 @@ impl ByteLimits {
         ways: Ways,
         config: ConfigId,
     ) -> Result<Arc<Profile>, EngineError> {
-        match self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| budget.profile(reader, config))
-        {
-            Err(error) if !error.is_postponed() => Ok(Arc::default()),
-            profile => profile,
+        if self.budgets[ways as usize].unbounded[1].contains(&config) {
+            return Ok(Arc::default());
         }
+        let profile =
+            self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| budget.profile(reader, config));
+        if self.budgets[ways as usize].is_unbounded(1, config, &profile) {
+            return Ok(Arc::default());
+        }
+        profile
     }
 
     /// The profile of a configuration, or upper bounds on it that tell of each token whether some of the completions fit: those are
@@ -199,24 +275,54 @@ impl ByteLimits {
         config: ConfigId,
         n_left: u32,
     ) -> Result<(Arc<Profile>, TokenCountStatus), EngineError> {
-        let is_known = |budget: &Budget| budget.profiles.contains_key(&config);
-        if !self.budgets[ways as usize].exact.as_deref().is_some_and(is_known) {
-            let seen = self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| {
-                let profile = budget.profile(reader, config)?;
-                // What no words complete other tokens do not either, if there is a token for each byte.
-                let tells = match budget.spells_all {
-                    true => profile.most_of_completed() < n_left,
-                    false => profile.most().is_some_and(|most| most < n_left),
-                };
-                Ok(tells.then_some(profile))
-            });
-            match seen {
-                Ok(Some(profile)) => return Ok((profile, TokenCountStatus::Exact)),
-                Err(error) if error.is_postponed() => return Err(error),
-                _ => {}
-            }
+        let upper = self.upper_profile(reader, ways, config)?;
+        // What no words complete other tokens do not either, if there is a token for each byte.
+        let budgets = &mut self.budgets[ways as usize];
+        let spells_all = || spells_all(&reader.parser.shared.vocabulary);
+        let tells = match *budgets.spells_all.get_or_insert_with(spells_all) {
+            true => upper.most_of_completed() < n_left,
+            false => upper.most().is_some_and(|most| most < n_left),
+        };
+        if tells && !budgets.unbounded[1].contains(&config) {
+            return Ok((upper, TokenCountStatus::Exact));
         }
         self.profile(reader, ways, config)
+    }
+
+    /// Adds tokens to `mask` that begin shortest ones of some of the completions, if they fit `n_left` tokens by their upper bounds.
+    ///
+    /// # Errors
+    /// If the call is out of work; what was added is right.
+    pub(crate) fn add_first(
+        &mut self,
+        reader: &mut BytesReader,
+        ways: Ways,
+        config: ConfigId,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| {
+            budget.add_first(reader, config, n_left, mask)
+        })
+    }
+
+    /// Adds tokens to `mask` that leave enough room for a completion within `n_left` tokens, without searches.
+    ///
+    /// # Errors
+    /// If the call is out of work; what was added is right.
+    pub(crate) fn add_proven(
+        &mut self,
+        reader: &mut BytesReader,
+        config: ConfigId,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        match self.far.is_far(&mut reader.parser, config, None, n_left) {
+            true => reader.add_known(config, mask),
+            false => self.ask_budget(reader, Ways::All, Extent::Aligned, |budget, reader| {
+                budget.add_proven(reader, config, n_left, mask)
+            }),
+        }
     }
 
     /// The tokens of `mask` after which at most `n_left - 1` more complete the text, each tried. That takes long, and is asked
@@ -276,7 +382,7 @@ impl ByteLimits {
         Ok((Arc::new(mask), status.into()))
     }
 
-    /// The exact profile of a configuration, with more patience than usual: no token is left otherwise, and a text that could be
+    /// The exact profile of a configuration, with more work than usual: no token is left otherwise, and a text that could be
     /// completed in time can be after some token too.
     pub(crate) fn profile_at_length(
         &mut self,
@@ -284,21 +390,19 @@ impl ByteLimits {
         ways: Ways,
         config: ConfigId,
     ) -> Result<Arc<Profile>, EngineError> {
-        let mut items = reader.parser.shared.limits.budget_items.max(1);
-        let most = items.saturating_mul(MAX_ESCALATION).max(MIN_ESCALATED);
-        loop {
-            if let Some(budget) = &mut self.budgets[ways as usize].exact {
-                budget.set_patience(items);
-            }
-            let (profile, status) = self.profile(reader, ways, config)?;
-            if status == TokenCountStatus::Exact {
-                return Ok(profile);
-            }
-            if items >= most {
-                return Err(EngineError::budget_search(items));
-            }
-            items = items.saturating_mul(4);
+        if let Some(known) = self.budgets[ways as usize].at_length.get(&config) {
+            return Ok(known.clone());
         }
+        let items =
+            reader.parser.shared.limits.budget_items.saturating_mul(SEARCHES_PER_QUESTION * AT_LENGTH);
+        let mut budget = fresh(&reader.parser, ways, Extent::All, items.max(MIN_AT_LENGTH));
+        let profile = budget.profile(reader, config)?;
+        if reader.parser.shared.options.use_memo {
+            let budgets = &mut self.budgets[ways as usize];
+            budgets.count(&profile);
+            budgets.at_length.insert(config, profile.clone());
+        }
+        Ok(profile)
     }
 
     /// Runs `ask`; where a limit on work stops it, for upper bounds.
@@ -315,42 +419,50 @@ impl ByteLimits {
             status = TokenCountStatus::Upper;
             answer = self.ask_budget(reader, ways, Extent::InOrder, &mut ask);
         }
-        if answer.as_ref().is_err_and(EngineError::is_budget_search) {
+        let is_given_up = |error: &EngineError| error.is_budget_search() || error.is_terminal_limit();
+        if answer.as_ref().is_err_and(is_given_up) {
             status = TokenCountStatus::Upper;
             answer = self.ask_budget(reader, ways, Extent::Aligned, &mut ask);
         }
         Ok((answer?, status))
     }
 
-    /// Runs `ask` for the completions of an extent.
+    /// Runs `ask` for the completions of an extent; again, with nothing known, where what others did leaves open whether the work suffices.
     fn ask_budget<T>(
         &mut self,
         reader: &mut BytesReader,
         ways: Ways,
         extent: Extent,
-        ask: impl FnOnce(&mut Budget, &mut BytesReader) -> Result<T, EngineError>,
+        mut ask: impl FnMut(&mut Budget, &mut BytesReader) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
-        let shared = reader.parser.shared.clone();
-        let mut budget = match self.budgets[ways as usize].of(extent).take() {
-            Some(budget) => budget,
-            None => {
-                let max_items = match extent {
-                    Extent::Aligned => MAX_UPPER_ITEMS,
-                    Extent::All | Extent::InOrder => shared.limits.budget_items,
-                };
-                let avoided = avoided(&reader.parser, ways);
-                Box::new(Budget::new(&shared.vocabulary, shared.spelling(), avoided, extent, max_items))
+        let of_question = match extent {
+            Extent::Aligned => MAX_UPPER_ITEMS,
+            Extent::All | Extent::InOrder => {
+                reader.parser.shared.limits.budget_items.saturating_mul(SEARCHES_PER_QUESTION)
             }
         };
-        budget.begin();
-        let answer = ask(&mut budget, reader);
+        let shared = self.budgets[ways as usize].of(extent).take().filter(|budget| !budget.is_fresh());
+        let mut answer = None;
+        if let Some(mut budget) = shared {
+            budget.allow(Work { of_table: of_question / 2, of_question });
+            let found = ask(&mut budget, reader);
+            if !found.as_ref().is_err_and(EngineError::is_budget_limit) {
+                answer = Some((budget, found));
+            }
+        }
+        let (mut budget, answer) = answer.unwrap_or_else(|| {
+            let mut budget = fresh(&reader.parser, ways, extent, of_question);
+            let found = ask(&mut budget, reader);
+            (budget, found)
+        });
         match &answer {
-            Err(error) if error.is_budget_search() && extent != Extent::Aligned => budget.give_up(),
+            Err(error) if error.is_budget_limit() => return answer,
             Err(_) => budget.forget_search(),
             Ok(_) => {}
         }
-        budget.trim();
-        *self.budgets[ways as usize].of(extent) = Some(budget);
+        if !budget.is_full() {
+            *self.budgets[ways as usize].of(extent) = Some(budget);
+        }
         answer
     }
 
@@ -364,6 +476,19 @@ impl ByteLimits {
     pub(crate) fn memory_usage(&self) -> usize {
         self.budgets.iter().map(Budgets::memory_usage).sum::<usize>() + self.far.memory_usage()
     }
+}
+
+/// A budget with nothing known, for one question that may do `work`.
+fn fresh(parser: &Parser, ways: Ways, extent: Extent, work: u64) -> Box<Budget> {
+    let shared = &parser.shared;
+    let mut budget = Budget::new(&shared.vocabulary, shared.spelling(), avoided(parser, ways), extent);
+    budget.allow(Work { of_table: work, of_question: work });
+    Box::new(budget)
+}
+
+/// Whether each byte is a token; the byte 0xFF is in no text.
+fn spells_all(vocabulary: &Vocabulary) -> bool {
+    single_bytes(vocabulary).union(&ByteSet::singleton(0xFF)) == ByteSet::FULL
 }
 
 /// By terminal, whether completions must not enter it.

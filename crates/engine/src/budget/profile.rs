@@ -49,7 +49,7 @@ impl Profile {
     pub(crate) fn tokens_within(&self, n_left: u32, most: usize) -> Vec<TokenId> {
         let mut tokens = Vec::new();
         for (_, group) in self.groups.iter().take_while(|&&(cost, _)| cost < n_left) {
-            tokens.extend(group.tokens().into_iter().take(most - tokens.len()));
+            tokens.extend(group.first_tokens(most - tokens.len()));
             if tokens.len() == most {
                 break;
             }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maskwright_automata::ByteSet;
+use maskwright_automata::{ByteSet, meter};
 use maskwright_grammar::{Expr, ExprId, ExprPool, ShufflePhase, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -65,9 +65,18 @@ pub(crate) struct Summaries {
     /// Terminals that are not entered, by index.
     avoided: Arc<[bool]>,
     pub(crate) extent: Extent,
-    /// How much work the present question may have led to at its end.
-    last_work: u64,
+    /// How much work all questions together may lead to, and what a single one may.
+    allowed: Work,
     done: Done,
+}
+
+/// Limits on work, in items.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Work {
+    /// Of all questions that are asked of a table.
+    pub(crate) of_table: u64,
+    /// Of one question that is asked of a fresh table.
+    pub(crate) of_question: u64,
 }
 
 /// The work of all questions so far.
@@ -90,8 +99,8 @@ pub(crate) enum Extent {
     Aligned,
 }
 
-/// So many summaries of one question may take all the items that one may.
-const SUMMARIES_PER_QUESTION: u64 = 4;
+/// Units of work that an item takes.
+const UNITS_PER_ITEM: u64 = 16;
 /// So many offers of items take the time of one item that is taken.
 const OFFERS_PER_ITEM: u64 = 16;
 /// So many moves of states do, with the states that they make.
@@ -110,9 +119,10 @@ impl Summaries {
         self.avoided.get(terminal.index()).copied().unwrap_or(false)
     }
 
-    /// The same, with nothing known.
-    pub(crate) fn forgotten(&self) -> Summaries {
-        Summaries::new(self.avoided.clone(), self.extent)
+    /// The same, with nothing known but how much work was done.
+    pub(crate) fn forgotten(&mut self) -> Summaries {
+        let (done, allowed) = (std::mem::take(&mut self.done), self.allowed);
+        Summaries { done, allowed, ..Summaries::new(self.avoided.clone(), self.extent) }
     }
 
     /// The number of a set of bytes.
@@ -211,24 +221,22 @@ impl Summaries {
     /// The exits of a summary, as far as they can be part of a cheapest completion, ascending by cost.
     ///
     /// # Errors
-    /// If more than `max_items` items are taken, `effort` is not enough for a run, or another limit is reached.
+    /// If more work is done than the table may, `effort` is not enough for a run, or another limit is reached.
     pub(crate) fn exits(
         &mut self,
         parser: &mut Parser,
         spelling: &mut Spelling,
         summary: SummaryId,
-        max_items: u64,
         effort: Effort,
     ) -> Result<&[(FutureId, u32)], EngineError> {
         let index = summary.0 as usize;
         if !self.summaries[index].is_complete {
             self.summaries[index].is_asked = true;
             self.unpark(summary);
-            let last_work = self.last_work.min(self.work().saturating_add(max_items));
             while let Some((cost, item)) = self.pop_before(summary) {
                 self.take(parser, spelling, cost, item, effort)?;
-                if self.work() > last_work {
-                    return Err(EngineError::budget_search(max_items));
+                if self.work() > self.allowed.of_table {
+                    return Err(EngineError::budget_search(self.allowed.of_question));
                 }
             }
             self.summaries[index].is_complete = true;
@@ -236,13 +244,13 @@ impl Summaries {
         Ok(&self.summaries[index].exits)
     }
 
-    /// A new question, whose summaries may take `max_items` items each, and [`SUMMARIES_PER_QUESTION`] times that together.
-    pub(crate) fn begin(&mut self, max_items: u64) {
-        self.last_work = self.work().saturating_add(max_items.saturating_mul(SUMMARIES_PER_QUESTION));
+    /// Sets what the table may do.
+    pub(crate) fn allow(&mut self, work: Work) {
+        self.allowed = work;
     }
 
     /// What was done so far, in items.
-    fn work(&self) -> u64 {
+    pub(crate) fn work(&self) -> u64 {
         self.done.n_items + self.done.n_offers / OFFERS_PER_ITEM + self.done.n_moves / MOVES_PER_ITEM
     }
 
@@ -376,6 +384,7 @@ impl Summaries {
             return Ok(());
         }
         let moves = parser.network.moves(state);
+        meter::spend(UNITS_PER_ITEM + moves.len() as u64)?;
         self.done.n_moves += moves.len() as u64;
         for index in moves {
             let step = parser.network.move_at(index);

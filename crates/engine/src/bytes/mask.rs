@@ -14,7 +14,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, ByteSet, StateId};
+use maskwright_automata::{Automaton, ByteSet, StateId, meter};
 use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
@@ -329,6 +329,7 @@ impl BytesReader {
         // By configuration and byte, the bytes after.
         let mut after: FxHashMap<(ConfigId, u8), ByteSet> = FxHashMap::default();
         while let Some((node, config)) = stack.pop() {
+            meter::spend(trie.n_children(node) as u64)?;
             let bytes = self.next_bytes(config)?;
             for (byte, child) in trie.children(node) {
                 if !bytes.contains(byte) {

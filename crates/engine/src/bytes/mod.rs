@@ -10,10 +10,11 @@
 //! All but the parser's configurations and stacks is a cache: forgetting it changes time, never answers.
 
 mod mask;
+mod proven;
 
 use std::sync::{Arc, Weak};
 
-use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, meter};
 use maskwright_vocabulary::{TokenId, Trie, symbol_text};
 use rustc_hash::FxHashMap;
 
@@ -21,6 +22,9 @@ use crate::EngineError;
 use crate::ground::{MaskForm, NamedTokens, Search, hooks};
 use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
 pub(crate) use mask::WantedRows;
+
+/// Units of work that a step takes besides those of its threads.
+const UNITS_PER_STEP: u64 = 8;
 
 /// What the bytes of texts have led to.
 pub(crate) struct BytesReader {
@@ -158,6 +162,7 @@ impl BytesReader {
         byte: u8,
         say: impl FnOnce(&mut Parser, &mut Vec<Thread>, bool) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
+        meter::spend(UNITS_PER_STEP + self.parser.configs.threads(config).len() as u64)?;
         let mut threads = std::mem::take(&mut self.scratch.threads);
         let mut seeds = std::mem::take(&mut self.scratch.seeds);
         threads.clear();
@@ -254,8 +259,13 @@ fn step_threads(
         if automaton.is_accepting(residue) {
             seeds.push((thread.next, thread.node));
         }
-        let bytes = automaton.try_next_bytes(residue);
-        if !bytes.map_err(|error| unless_searched(automaton, residue, None, error))?.is_empty() {
+        // A residue that does not accept has words, and they are not empty.
+        let goes_on = !automaton.is_accepting(residue)
+            || !automaton
+                .try_next_bytes(residue)
+                .map_err(|error| unless_searched(automaton, residue, None, error))?
+                .is_empty();
+        if goes_on {
             threads.push(Thread { residue, ..thread });
         }
     }

@@ -58,11 +58,6 @@ impl DoubtfulTokens {
         self.doubted.tokens(is_idle)
     }
 
-    /// Whether the text may be at risk after a token where something is kept, which the token itself does not do.
-    pub(crate) fn merely_begins(&self, token: TokenId) -> bool {
-        self.beginning.kept.binary_search(&token).is_ok()
-    }
-
     /// Tokens after which the text may be at risk.
     pub(crate) fn beginning(&self, is_idle: bool) -> impl Iterator<Item = &TokenId> {
         self.beginning.tokens(is_idle)

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use maskwright_automata::meter::OutOfWork;
 use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
 use maskwright_error::{Error, ErrorKind, Place};
 use maskwright_grammar::GrammarError;
@@ -81,6 +82,8 @@ enum Kind {
         reason: String,
     },
     Broken,
+    /// The call has done as much work as it may.
+    OutOfWork,
     /// Never leaves the engine.
     Search(Box<Search>),
     /// Never leaves the engine.
@@ -119,6 +122,9 @@ const MAX_STOPS_SHOWN: usize = 8;
 impl EngineError {
     /// `terminal` is its expression, of which the beginning is shown.
     pub(crate) fn automaton(mut terminal: String, error: AutomatonError) -> EngineError {
+        if error.is_out_of_work() {
+            return EngineError(Kind::OutOfWork);
+        }
         if let Some((end, _)) = terminal.char_indices().nth(MAX_SHOWN) {
             terminal.truncate(end);
             terminal.push('…');
@@ -128,7 +134,10 @@ impl EngineError {
 
     /// Places the errors of a terminal's automaton: `automaton.step(..).map_err(EngineError::in_terminal(automaton))`.
     pub(crate) fn in_terminal(automaton: &Automaton) -> impl Fn(AutomatonError) -> EngineError + Copy + '_ {
-        |error| EngineError::automaton(format!("{:?}", automaton.regex()), error)
+        |error| match error.is_out_of_work() {
+            true => EngineError(Kind::OutOfWork),
+            false => EngineError::automaton(format!("{:?}", automaton.regex()), error),
+        }
     }
 
     /// The grammar names a token that the vocabulary lacks; `meant` is a similar name.
@@ -216,6 +225,16 @@ impl EngineError {
         matches!(self.0, Kind::BudgetOrders)
     }
 
+    /// Whether a terminal has reached a limit.
+    pub(crate) fn is_terminal_limit(&self) -> bool {
+        matches!(&self.0, Kind::Automaton { error, .. } if error.is_limit() && !error.is_out_of_work())
+    }
+
+    /// Whether a search for completions was given up.
+    pub(crate) fn is_budget_limit(&self) -> bool {
+        self.is_budget_search() || self.is_budget_orders()
+    }
+
     pub(crate) fn is_budget_search(&self) -> bool {
         matches!(self.0, Kind::BudgetSearch { .. })
     }
@@ -293,6 +312,16 @@ impl EngineError {
         matches!(self.0, Kind::Unknown | Kind::Search(_))
     }
 
+    /// Whether the call has done as much work as it may. Nothing follows for other calls, so no answer is to be kept.
+    pub(crate) fn is_out_of_work(&self) -> bool {
+        match &self.0 {
+            Kind::OutOfWork => true,
+            Kind::Lexer(error) => error.is_out_of_work(),
+            Kind::Automaton { error, .. } => error.is_out_of_work(),
+            _ => false,
+        }
+    }
+
     /// Whether an earlier call of the session panicked, so that nothing can be said of its state.
     fn is_broken(&self) -> bool {
         matches!(self.0, Kind::Broken)
@@ -312,6 +341,7 @@ impl EngineError {
             | Kind::Undecided
             | Kind::LexedLimit { .. }
             | Kind::TooManyNamedTokens { .. }
+            | Kind::OutOfWork
             | Kind::WatchSearch { .. } => true,
             Kind::NoText
             | Kind::MaskTooShort { .. }
@@ -435,6 +465,7 @@ impl fmt::Display for EngineError {
             Kind::Broken => f.write_str(
                 "an earlier call of this session ended in an internal error, so its state is lost; start a new session",
             ),
+            Kind::OutOfWork => OutOfWork.fmt(f),
             Kind::Search(_) => f.write_str("a search for a word is still to be made"),
             Kind::Unknown => f.write_str("the answer is not known yet"),
         }
@@ -476,5 +507,11 @@ impl From<ScanError> for EngineError {
 impl From<FuelError> for EngineError {
     fn from(error: FuelError) -> EngineError {
         EngineError(Kind::Grammar(error.into()))
+    }
+}
+
+impl From<OutOfWork> for EngineError {
+    fn from(_: OutOfWork) -> EngineError {
+        EngineError(Kind::OutOfWork)
     }
 }

@@ -36,6 +36,11 @@ pub struct Limits {
     /// some completion, an upper bound. Of a grammar with a lexer, all searches for one mask together may take as many;
     /// beyond that the mask is a bound.
     pub budget_items: u64,
+    /// Work units that one mask may take, and one call that accepts or checks tokens (its first token by itself); `None` for no limit but
+    /// the others. A unit is some 20 ns. Where they are spent, the mask has the tokens that are proven by then, and its status is
+    /// [`Bound`](crate::MaskStatus::Bound). If none is proven, one is looked for with more work. What such a mask lacks depends on what is
+    /// known already: the same mask may have more tokens later, never fewer.
+    pub mask_work: Option<u64>,
 }
 
 impl Default for Limits {
@@ -50,6 +55,7 @@ impl Default for Limits {
             machine_bytes: 64 << 20,
             memory_bytes: 1 << 30,
             budget_items: 400_000,
+            mask_work: None,
         }
     }
 }

@@ -100,16 +100,21 @@ impl MaskForm {
 
     /// The tokens of the set, ascending.
     pub(crate) fn tokens(&self) -> Vec<TokenId> {
+        self.first_tokens(usize::MAX)
+    }
+
+    /// The least tokens of the set, ascending; at most `most`.
+    pub(crate) fn first_tokens(&self, most: usize) -> Vec<TokenId> {
         let listed = |words: &[u32]| {
             let bits = |(index, &word): (usize, &u32)| {
                 let first = index as u32 * 32;
                 (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| TokenId(first + bit))
             };
-            words.iter().enumerate().flat_map(bits).collect()
+            words.iter().enumerate().flat_map(bits).take(most).collect()
         };
         match self {
             MaskForm::Sparse(tokens) | MaskForm::Listed(tokens, _) => {
-                tokens.iter().map(|&token| TokenId(token)).collect()
+                tokens.iter().take(most).map(|&token| TokenId(token)).collect()
             }
             MaskForm::Dense(words) => listed(words),
             MaskForm::Delta { base, .. } => {

@@ -32,7 +32,8 @@ pub enum TokenCountStatus {
 pub enum MaskStatus {
     /// It has just those.
     Exact,
-    /// All of its tokens are allowed; others may be too. A mask can be a bound for three reasons. Under a limit on tokens, the
+    /// All of its tokens are allowed; others may be too. A mask can be a bound for four reasons. Its work was limited
+    /// ([`Limits::mask_work`](crate::Limits::mask_work)), and did not suffice. Under a limit on tokens, the
     /// search could not decide whether some token leaves enough room to finish the text: it reached a limit on work, or the
     /// grammar has the contextual lexer, for which only upper bounds are known. Where items or keys must differ, the search
     /// could not decide whether some token leaves a way to finish the text. With a lexer, it could not decide whether the

@@ -22,7 +22,7 @@
 
 mod starts;
 
-use maskwright_automata::ByteSet;
+use maskwright_automata::{ByteSet, meter};
 use maskwright_scan::LayoutId;
 use rustc_hash::FxHashMap;
 
@@ -35,6 +35,8 @@ use crate::parser::{ConfigId, Configurations, Parser};
 
 /// Of bytes read at once, searches are made after so many, so that dead threads do not pile up.
 const MAX_LOOSE: usize = 64;
+/// Units of work that a byte takes for each thread.
+const UNITS_PER_STEP: u64 = 16;
 
 /// A configuration after its threads were judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,6 +187,7 @@ impl States {
         }
         parser.begin_work()?;
         hooks::reach("lexed step");
+        meter::spend(UNITS_PER_STEP * (1 + self.configs.threads(config).len() as u64))?;
         let mut after = Vec::new();
         let mut is_settled = true;
         for index in 0..self.configs.threads(config).len() {

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, Fuel, StateId};
+use maskwright_automata::{Automaton, Fuel, StateId, meter};
 use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -28,6 +28,9 @@ pub(crate) use word::{WordPath, follow};
 
 /// A state of the network with the stack it returns to: where a reading stands between terminals.
 pub(crate) type Seed = (ExprId, NodeId);
+
+/// Units of work that a call of a rule takes.
+const UNITS_PER_CALL: u64 = 4;
 
 /// How much a call of the machine may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -270,6 +273,7 @@ impl Parser {
                 }
             }
         }
+        meter::spend((calls.len() - n_before) as u64 * UNITS_PER_CALL)?;
         self.scratch.n_calls += calls.len() - n_before;
         let (n_calls, limit) = (self.scratch.n_calls, self.shared.limits.max_calls);
         if n_calls > limit {

@@ -9,7 +9,7 @@
 
 mod spell;
 
-use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, Steps, Utf8Rest};
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, Steps, Utf8Rest, meter};
 use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
 
@@ -38,6 +38,7 @@ pub(crate) fn walk(
     let start = states.number(residue, automaton.is_accepting(residue))?;
     let mut stack = vec![(Trie::ROOT, start, 0usize)];
     while let Some((node, state, depth)) = stack.pop() {
+        meter::spend(trie.n_children(node) as u64)?;
         for (byte, child) in trie.children(node) {
             if states.takes_all(trie, state, byte, child)?
                 || states.takes_for_a_while(trie, state, byte, child)?

@@ -12,7 +12,7 @@ use super::state::State;
 use crate::EngineError;
 use crate::budget::LimitsMemo;
 use crate::bytes::WantedRows;
-use crate::ground::{Counted, MaskWithin, Readings, TokenCountStatus};
+use crate::ground::{Counted, MaskBuilder, MaskWithin, Readings, TokenCountStatus};
 use crate::parser::{ConfigId, Parser};
 use crate::reader::{Reader, Terminals};
 use crate::shared::Shared;
@@ -56,8 +56,13 @@ impl Machine {
         terminals: &Terminals,
     ) -> Result<Machine, EngineError> {
         let counted = Counted::new(shared.memory.clone());
-        let reader = terminals.reader(Parser::new(shared, network)?)?;
-        let (limits, watch) = (LimitsMemo::default(), WatchMemo::default());
+        let is_bounded = shared.limits.mask_work.is_some();
+        let mut reader = terminals.reader(Parser::new(shared, network)?)?;
+        let (mut limits, watch) = (LimitsMemo::default(), WatchMemo::default());
+        if is_bounded {
+            // No mask has enough work for it.
+            limits.prepare(&mut reader)?;
+        }
         Ok(Machine { reader, limits, watch, counted })
     }
 
@@ -196,6 +201,63 @@ impl Machine {
         };
         self.trim();
         mask
+    }
+
+    /// Adds tokens to `mask` that are proven to be allowed after a state, with `n_left` tokens left if they are limited, as far as that
+    /// takes little work.
+    ///
+    /// # Errors
+    /// If the call is out of work, or another limit is reached; what was added is right.
+    pub(crate) fn add_proven(
+        &mut self,
+        state: &State,
+        n_left: Option<u32>,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        if let Some(place) = state.place()
+            && let Some(mut watcher) = self.watcher()
+        {
+            return n_left.map_or(Ok(()), |n_left| watcher.add_proven(&place, n_left, mask));
+        }
+        let Machine { reader, limits, .. } = self;
+        // Tokens of the others are tried one by one.
+        let Some(reader) = reader.bytes().filter(|reader| !reader.parser.network.has_token_limits()) else {
+            return Ok(());
+        };
+        match n_left {
+            Some(n_left) => limits.bytes.add_proven(reader, state.config, n_left, mask),
+            None => reader.add_known(state.config, mask),
+        }
+    }
+
+    /// If a token of these bytes is allowed after a state, with `n_left` tokens left if they are limited: how the text can go on after it,
+    /// where that took a search. `None` also if it is not found out.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    #[allow(clippy::option_option, reason = "whether it is allowed, and whether a way is known")]
+    pub(crate) fn allows(
+        &mut self,
+        state: &State,
+        bytes: &[u8],
+        n_left: Option<u32>,
+    ) -> Result<Option<Option<Vec<TokenId>>>, EngineError> {
+        let Some(next) = self.after_text(state, bytes)? else { return Ok(None) };
+        let n_left = match n_left {
+            Some(0) => return Ok(None),
+            Some(n_left) => n_left - 1,
+            None => return Ok(Some(None)),
+        };
+        if self.fits(&next, n_left)? != Some(true) {
+            return Ok(None);
+        }
+        Ok(Some(match next.place() {
+            Some(place) => match self.watcher() {
+                Some(mut watcher) => watcher.known_way(&place, n_left)?,
+                None => None,
+            },
+            None => None,
+        }))
     }
 
     /// The least number of tokens that complete the text, EOS included.

@@ -5,6 +5,7 @@
 //! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one grammar work at the same
 //! time. ARCHITECTURE.md ("Locks") says at what they still take turns.
 
+mod bounded;
 mod explain;
 mod forced;
 mod inspect;
@@ -17,11 +18,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_vocabulary::TokenId;
 
+use bounded::{KnownWay, Shown};
+
 use super::engine_grammar::EngineGrammar;
 use super::machine::Machine;
 use super::shared_machine::SharedMachine;
 use super::state::State;
-use crate::ground::{text_prefix, written};
+use crate::ground::{Readings, text_prefix, written};
 use crate::parser::ConfigId;
 use crate::{EngineError, Error, MaskStatus};
 
@@ -45,6 +48,10 @@ pub struct Matcher {
     max_tokens: Option<usize>,
     /// Whether a token is allowed only if tokens can complete the text, however many.
     must_spell: bool,
+    /// The last mask, if work is limited.
+    shown: Option<Arc<Shown>>,
+    /// How the text can go on, if that was found out before.
+    known_way: Option<KnownWay>,
     history: Option<Arc<Step>>,
 }
 
@@ -74,6 +81,8 @@ impl Clone for Matcher {
             is_broken: AtomicBool::new(self.is_broken()),
             max_tokens: self.max_tokens,
             must_spell: self.must_spell,
+            shown: self.shown.clone(),
+            known_way: self.known_way.clone(),
             history: self.history.clone(),
         }
     }
@@ -136,6 +145,8 @@ impl Matcher {
             is_broken: AtomicBool::new(false),
             max_tokens: None,
             must_spell: grammar.must_spell(),
+            shown: None,
+            known_way: None,
             history: None,
         }
     }
@@ -152,7 +163,11 @@ impl Matcher {
     pub fn accept_token(&mut self, token: TokenId) -> Result<bool, Error> {
         match self.after_token(&self.state, token)? {
             Some(state) => {
+                let before = self.shown.is_some().then(|| self.state.clone());
                 self.push(Taken::Token(token), state);
+                if let Some(before) = before {
+                    self.go_along(&before, token);
+                }
                 Ok(true)
             }
             None => Ok(false),
@@ -182,7 +197,7 @@ impl Matcher {
                 return Ok(Some(state.ended()));
             }
             let next = machine.after_readings(state, &readings)?;
-            Ok(next.map(|next| State { n_tokens: next.n_tokens + 1, ..next }))
+            Ok(next.map(State::with_token))
         })?;
         Some(next.map_err(Error::from).map(|next| match next {
             Some(state) => {
@@ -198,12 +213,19 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached; the tokens before are accepted then.
     pub fn accept_tokens(&mut self, tokens: &[TokenId]) -> Result<usize, Error> {
-        for (n_accepted, &token) in tokens.iter().enumerate() {
-            if !self.accept_token(token)? {
-                return Ok(n_accepted);
-            }
+        // The first may be one of the last mask, which is accepted however much work that takes.
+        let Some((&first, others)) = tokens.split_first() else { return Ok(0) };
+        if !self.accept_token(first)? {
+            return Ok(0);
         }
-        Ok(tokens.len())
+        self.call_meter().run(|| {
+            for (n_accepted, &token) in others.iter().enumerate() {
+                if !self.accept_token(token)? {
+                    return Ok(n_accepted + 1);
+                }
+            }
+            Ok(tokens.len())
+        })
     }
 
     /// How many of `tokens` would be accepted, one after the other.
@@ -211,14 +233,17 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached.
     pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize, Error> {
-        let mut state = self.state.clone();
-        for (n_valid, &token) in tokens.iter().enumerate() {
-            match self.after_token(&state, token)? {
-                Some(next) => state = next,
-                None => return Ok(n_valid),
+        let Some((&first, others)) = tokens.split_first() else { return Ok(0) };
+        let Some(mut state) = self.after_token(&self.state, first)? else { return Ok(0) };
+        self.call_meter().run(|| {
+            for (n_valid, &token) in others.iter().enumerate() {
+                match self.after_token(&state, token)? {
+                    Some(next) => state = next,
+                    None => return Ok(n_valid + 1),
+                }
             }
-        }
-        Ok(tokens.len())
+            Ok(tokens.len())
+        })
     }
 
     /// Accepts a run of bytes, if they continue some text of the grammar. It counts as one step for
@@ -375,6 +400,24 @@ impl Matcher {
         if state.is_terminated {
             return Ok(None);
         }
+        let readings = self.grammar.readings(token);
+        if !self.grammar.vocabulary().is_eos(token) && self.has_shown(state, token) {
+            return match self.ask(|machine| machine.after_readings(state, &readings)) {
+                // Of several tokens that share the work of one call.
+                Err(error) if error.is_out_of_work() => Ok(None),
+                after => Ok(after?.map(State::with_token)),
+            };
+        }
+        self.within_work(|| self.after_checked(state, token, &readings)).map(Option::flatten)
+    }
+
+    /// The state after a token, if that is allowed.
+    fn after_checked(
+        &self,
+        state: &State,
+        token: TokenId,
+        readings: &Readings<'_>,
+    ) -> Result<Option<State>, EngineError> {
         // Where a token can be part of the text and can end it, it ends it.
         let is_end = self.grammar.vocabulary().is_eos(token)
             && self.ask(|machine| Ok(machine.reader.is_accepting(state.config)))?
@@ -383,10 +426,8 @@ impl Matcher {
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
             return Ok(has_room.then(|| state.ended()));
         }
-        let readings = self.grammar.readings(token);
-        let next = self.ask(|machine| machine.after_readings(state, &readings))?;
-        let Some(mut next) = next else { return Ok(None) };
-        next.n_tokens += 1;
+        let next = self.ask(|machine| machine.after_readings(state, readings))?;
+        let Some(next) = next.map(State::with_token) else { return Ok(None) };
         let fits = match self.fits(&next) {
             Err(error) if error.is_budget_search() => None,
             fits => fits?,

@@ -29,9 +29,20 @@ impl State {
         State { config, within, watching, n_steps: 0, n_tokens: 0, is_terminated: false }
     }
 
+    /// The same state, one more token counted.
+    pub(crate) fn with_token(self) -> State {
+        State { n_tokens: self.n_tokens + 1, ..self }
+    }
+
     /// The state after an end-of-sequence token.
     pub(crate) fn ended(&self) -> State {
         State { is_terminated: true, n_tokens: self.n_tokens + 1, ..self.clone() }
+    }
+
+    /// Whether the same texts can follow.
+    pub(crate) fn is_alike(&self, other: &State) -> bool {
+        let watch = |state: &State| state.watching.as_ref().map(|watching| Arc::as_ptr(watching).addr());
+        self.config == other.config && self.within == other.within && watch(self) == watch(other)
     }
 
     /// Where the sequence stands, if the grammar has a watch.

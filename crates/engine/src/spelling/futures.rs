@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
-use maskwright_automata::ByteSet;
+use maskwright_automata::{ByteSet, meter};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
@@ -35,6 +35,8 @@ impl FutureId {
 
 /// Sets with more strings than this are not searched one by one.
 const MAX_LISTED: u32 = 4_096;
+/// Units of work that spelling takes for each byte.
+pub(crate) const UNITS_PER_BYTE: u64 = 40;
 
 #[derive(Clone, Copy)]
 struct Node {
@@ -57,8 +59,10 @@ pub(crate) struct Futures {
     root: FutureId,
     unions: FxHashMap<Box<[FutureId]>, FutureId>,
     costly: FxHashMap<(FutureId, u32), FutureId>,
-    /// By byte and the byte before it, see [`Futures::worst`]; made when first asked for.
-    worst: Option<Box<[u32]>>,
+    /// By byte and the byte before it, see [`Futures::worst`].
+    worst: Box<[u32]>,
+    /// The string that was spelled last, and the least number of tokens that spell it from each byte on.
+    spelled: (Box<[u8]>, Vec<Option<u32>>),
     /// What was asked for so far.
     worst_of: FxHashMap<(ByteSet, ByteSet), u32>,
 }
@@ -75,7 +79,8 @@ impl Futures {
             root: FutureId::EMPTY,
             unions: FxHashMap::default(),
             costly: FxHashMap::default(),
-            worst: None,
+            worst: worst_by_bytes(&vocabulary),
+            spelled: (Box::default(), vec![Some(0)]),
             worst_of: FxHashMap::default(),
         };
         futures.intern(false, false, &[]);
@@ -227,6 +232,7 @@ impl Futures {
                 } else {
                     let mut edges: Vec<(u8, FutureId)> =
                         key.iter().flat_map(|&part| self.edges(part).iter().copied()).collect();
+                    meter::charge(edges.len() as u64);
                     edges.sort_unstable();
                     edges.dedup();
                     let groups = edges
@@ -298,8 +304,14 @@ impl Futures {
     }
 
     /// The least number of tokens that spell `string`; [`NEVER`] if none do.
-    pub(crate) fn spell(&self, string: &[u8]) -> u32 {
-        self.vocabulary.fewest_tokens(string)[0].unwrap_or(NEVER)
+    pub(crate) fn spell(&mut self, string: &[u8]) -> u32 {
+        // Shortest words of the residues of one terminal mostly have their ends in common.
+        if !self.spelled.0.ends_with(string) {
+            meter::charge(UNITS_PER_BYTE * string.len() as u64);
+            self.spelled = (string.into(), self.vocabulary.fewest_tokens(string));
+        }
+        let (last, fewest) = &self.spelled;
+        fewest[last.len() - string.len()].unwrap_or(NEVER)
     }
 
     /// The strings of `future`, sorted.
@@ -336,27 +348,10 @@ impl Futures {
         if let Some(&known) = self.worst_of.get(&(before, first)) {
             return known;
         }
-        let by_bytes = match self.worst.take() {
-            Some(known) => known,
-            None => self.worst_by_bytes(),
-        };
+        let by_bytes = &self.worst;
         let most = |before: u8| first.iter().map(move |byte| (usize::from(before), usize::from(byte)));
         let worst = before.iter().flat_map(most).map(|(a, b)| by_bytes[a * 256 + b]).fold(1, u32::max);
-        self.worst = Some(by_bytes);
         self.worst_of.insert((before, first), worst);
-        worst
-    }
-
-    fn worst_by_bytes(&self) -> Box<[u32]> {
-        let mut worst = vec![1; 256 * 256].into_boxed_slice();
-        for id in 0..self.vocabulary.n_vocab() {
-            let token = self.vocabulary.text(TokenId(id as u32)).unwrap_or_default();
-            let spelled = self.vocabulary.fewest_tokens(token);
-            for (pair, least) in token.windows(2).zip(spelled.into_iter().skip(1)) {
-                let known = &mut worst[usize::from(pair[0]) * 256 + usize::from(pair[1])];
-                *known = least.unwrap_or(NEVER).max(*known);
-            }
-        }
         worst
     }
 
@@ -367,6 +362,20 @@ impl Futures {
             + self.unions.keys().map(|key| key.len() * 4 + 40).sum::<usize>()
             + self.costly.len() * 16
     }
+}
+
+/// By two bytes that follow each other in tokens, the most tokens that the rest from the second on takes to spell.
+fn worst_by_bytes(vocabulary: &Vocabulary) -> Box<[u32]> {
+    let mut worst = vec![1; 256 * 256].into_boxed_slice();
+    for id in 0..vocabulary.n_vocab() {
+        let token = vocabulary.text(TokenId(id as u32)).unwrap_or_default();
+        let spelled = vocabulary.fewest_tokens(token);
+        for (pair, least) in token.windows(2).zip(spelled.into_iter().skip(1)) {
+            let known = &mut worst[usize::from(pair[0]) * 256 + usize::from(pair[1])];
+            *known = least.unwrap_or(NEVER).max(*known);
+        }
+    }
+    worst
 }
 
 #[cfg(test)]

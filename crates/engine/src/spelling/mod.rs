@@ -14,18 +14,20 @@
 //! those are left out that others contain which are walked no later: what leaves them leaves those too, at no greater cost.
 
 mod futures;
+mod known;
 mod partition;
 
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
+use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, meter};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
 use crate::ground::NEVER;
-pub(crate) use futures::{FutureId, Futures};
-pub(crate) use partition::Partition;
+pub(crate) use futures::{FutureId, Futures, UNITS_PER_BYTE};
+pub(crate) use known::visit_known;
+pub(crate) use partition::{Partition, Partitioning};
 
 /// Costs at which something can be left, each with the future of the token in progress; ascending.
 pub(crate) type Exits = Arc<[(FutureId, u32)]>;
@@ -38,17 +40,18 @@ type FoundExits = (Vec<(FutureId, u32)>, u32);
 pub(crate) enum Effort {
     /// Tokens that span terminals are left out, and what is not known is spelled by a shortest word.
     Upper,
-    /// The run itself, in so many steps at most.
-    Exact { max_steps: u64 },
+    /// The run itself, in [`MAX_STEPS`] steps at most.
+    Exact,
 }
+
+/// Units of work that a byte of a walk takes.
+const UNITS_PER_EDGE: u64 = 4;
 
 /// A residue, the future of the token that it is read in, and the bytes that may follow.
 type RunKey = ((u64, StateId), FutureId, ByteSet);
 
-/// The steps that one run may take, unless more patience is asked for: a second or two.
-pub(crate) const MAX_STEPS: u64 = 100_000_000;
-/// So many steps any run may take: one walk over the whole vocabulary, and some more.
-pub(crate) const MIN_STEPS: u64 = 1_000_000;
+/// The steps that one run may take, those of walks that are known included: some tenths of a second.
+const MAX_STEPS: u64 = 10_000_000;
 /// Walks of at most so many steps are made again rather than kept.
 const MAX_FORGOTTEN: u64 = 64;
 /// So many residues are compared with one to see whether they read all that it does.
@@ -57,6 +60,8 @@ const MAX_COMPARED: usize = 64;
 const MAX_KEPT: usize = 200_000;
 /// Bytes that partitions may take before they are dropped.
 const MAX_PARTITION_BYTES: usize = 64 << 20;
+/// The most partitions that are kept unfinished.
+const MAX_UNFINISHED: usize = 16;
 /// How many tokens ahead a run looks before counters are told apart.
 const SATURATED_TOKENS: u32 = 4;
 
@@ -72,10 +77,10 @@ pub(crate) struct Spelling {
     /// What the tokens do to residues.
     partitions: FxHashMap<(u64, StateId), Arc<Partition>>,
     partition_bytes: usize,
-    /// Runs that took more than so many steps, and were given up.
-    given_up: FxHashMap<RunKey, u64>,
-    /// Steps of all walks so far.
-    n_steps: u64,
+    /// Partitions that a call has left unfinished, the last one last.
+    unfinished: Vec<((u64, StateId), Partitioning)>,
+    /// Runs that take too many steps.
+    given_up: FxHashSet<RunKey>,
     /// By future: the walk that last came to it, and the residue there.
     seen: Vec<(u64, StateId)>,
     walk_number: u64,
@@ -90,6 +95,8 @@ struct Walk {
     ends: Vec<StateId>,
     /// Whether the terminal can be left at the end of a token.
     is_end: bool,
+    /// The steps that it took, those of other walks that it is made of included.
+    n_steps: u64,
 }
 
 impl Walk {
@@ -136,8 +143,8 @@ impl Spelling {
             shared: FxHashMap::default(),
             partitions: FxHashMap::default(),
             partition_bytes: 0,
-            given_up: FxHashMap::default(),
-            n_steps: 0,
+            unfinished: Vec::new(),
+            given_up: FxHashSet::default(),
             seen: Vec::new(),
             walk_number: 0,
         }
@@ -159,9 +166,9 @@ impl Spelling {
         let in_terminal = EngineError::in_terminal(automaton);
         match effort {
             Effort::Upper => self.upper_run(automaton, residue, follow).map_err(in_terminal),
-            Effort::Exact { max_steps } => {
-                let run = self.run(automaton, residue, future, follow, max_steps).map_err(in_terminal)?;
-                run.ok_or_else(|| EngineError::budget_search(max_steps))
+            Effort::Exact => {
+                let run = self.run(automaton, residue, future, follow, MAX_STEPS).map_err(in_terminal)?;
+                run.ok_or_else(|| EngineError::budget_search(MAX_STEPS))
             }
         }
     }
@@ -173,7 +180,7 @@ impl Spelling {
     /// further is made anew from the residue itself, and is its alone. How far a run looks depends on `Futures::worst`
     /// too. `worst` may depend on counts that `row_key` drops, so it is part of the cache key.
     ///
-    /// `None` if it is not known, and finding it takes more than `max_steps` steps.
+    /// `None` if finding it takes more than `max_steps` steps.
     ///
     /// # Errors
     /// If a limit of the automaton is reached.
@@ -189,9 +196,6 @@ impl Spelling {
         if let Some(known) = self.runs.get(&own_key) {
             return Ok(Some(known.clone()));
         }
-        if max_steps == 0 && self.shared.is_empty() {
-            return Ok(None);
-        }
         let worst = self.futures.worst(automaton.regex().last_bytes(), follow);
         let mut near = residue;
         if !automaton.is_literal_like() && automaton.row_key(residue, self.max_token_bytes)? != residue {
@@ -201,7 +205,7 @@ impl Spelling {
         if let Some(known) = self.shared.get(&shared_key) {
             return Ok(Some(known.clone()));
         }
-        if max_steps == 0 || self.given_up.get(&own_key).is_some_and(|&steps| max_steps <= steps) {
+        if max_steps == MAX_STEPS && self.given_up.contains(&own_key) {
             return Ok(None);
         }
         if self.runs.len() + self.shared.len() >= MAX_KEPT {
@@ -216,7 +220,7 @@ impl Spelling {
         }
         let is_own = is_deep(&found);
         let Some((exits, _)) = found else {
-            self.given_up.insert(own_key, max_steps);
+            self.given_up.insert(own_key);
             return Ok(None);
         };
         let exits: Exits = exits.into();
@@ -228,8 +232,8 @@ impl Spelling {
         Ok(Some(exits))
     }
 
-    /// Some of the costs at which a reading of the terminal from `residue`, begun with a token, can leave it
-    /// with one: those of its run, if that is known, else that of its shortest word.
+    /// A cost at which a reading of the terminal from `residue`, begun with a token, can leave it with one: that of its shortest word,
+    /// if tokens spell it.
     ///
     /// # Errors
     /// If a limit of the automaton is reached.
@@ -240,9 +244,6 @@ impl Spelling {
         follow: ByteSet,
     ) -> Result<Exits, AutomatonError> {
         let root = self.futures.root();
-        if let Some(known) = self.run(automaton, residue, root, follow, 0)? {
-            return Ok(known.iter().copied().filter(|&(left, _)| left == root).collect());
-        }
         if automaton.is_accepting(residue) {
             // The empty reading is none, and whoever asks knows of it.
             return Ok(Arc::new([]));
@@ -268,7 +269,7 @@ impl Spelling {
         (follow, worst): (ByteSet, u32),
         max_steps: u64,
     ) -> Result<Option<FoundExits>, AutomatonError> {
-        let last_step = self.n_steps.saturating_add(max_steps);
+        let mut n_steps = 0;
         let root = self.futures.root();
         let mut exits: Vec<(FutureId, u32)> = Vec::new();
         let mut root_cost = NEVER;
@@ -286,6 +287,7 @@ impl Spelling {
             let mut left = Vec::new();
             let mut next = Vec::new();
             // What another residue reads too, and did no later, adds nothing.
+            meter::spend(frontier.len() as u64)?;
             let begins: Vec<StateId> = frontier.iter().filter(|at| at.1 == root).map(|at| at.0).collect();
             walked.extend(widest(automaton, &walked, &begins)?);
             for (residue, future) in frontier {
@@ -299,7 +301,8 @@ impl Spelling {
                     }
                 }
                 let walk = self.walk(automaton, residue, future)?;
-                if self.n_steps > last_step {
+                n_steps += walk.n_steps;
+                if n_steps > max_steps {
                     return Ok(None);
                 }
                 left.extend(walk.exits.iter().map(|&exit| self.futures.restrict(exit, follow)));
@@ -335,14 +338,11 @@ impl Spelling {
         if let Some(known) = self.walks.get(&key) {
             return Ok(known.clone());
         }
-        let (walk, n_visited) = if future == self.futures.root() {
-            self.walk_by_first_byte(automaton, residue)?
-        } else {
-            self.search(automaton, residue, future)?
-        };
-        self.n_steps += n_visited;
-        let walk = Arc::new(walk);
-        if n_visited > MAX_FORGOTTEN {
+        let walk = Arc::new(match future == self.futures.root() {
+            true => self.walk_by_first_byte(automaton, residue)?,
+            false => self.search(automaton, residue, future)?,
+        });
+        if walk.n_steps > MAX_FORGOTTEN {
             if self.walks.len() >= MAX_KEPT {
                 self.walks.clear();
             }
@@ -352,38 +352,37 @@ impl Spelling {
     }
 
     /// The walk from `residue` at the start of a token, put together from those after each first byte: "any key but these
-    /// names" is any key, and walks are shared, after most of them. With how many steps that took, each result of those for one.
+    /// names" is any key, and walks are shared, after most of them.
     fn walk_by_first_byte(
         &mut self,
         automaton: &Automaton,
         residue: StateId,
-    ) -> Result<(Walk, u64), AutomatonError> {
+    ) -> Result<Walk, AutomatonError> {
         let mut walk = Walk::default();
-        let mut n_visited = 0;
         let root = self.futures.root();
         for index in 0..self.futures.edges(root).len() {
             let (byte, future) = self.futures.edges(root)[index];
             let Some(next) = automaton.step(residue, byte)? else { continue };
-            n_visited += 1;
+            walk.n_steps += 1;
             if walk.add(automaton, &self.futures, next, future) {
                 let after = self.walk(automaton, next, future)?;
-                n_visited += (after.exits.len() + after.ends.len()) as u64;
+                walk.n_steps += after.n_steps;
                 walk.exits.extend_from_slice(&after.exits);
                 walk.ends.extend_from_slice(&after.ends);
                 walk.is_end |= after.is_end;
             }
         }
         walk.finish(automaton)?;
-        Ok((walk, n_visited))
+        Ok(walk)
     }
 
-    /// The walk from `residue` inside a token with `future`, by search. With how many pairs it visited.
+    /// The walk from `residue` inside a token with `future`, by search.
     fn search(
         &mut self,
         automaton: &Automaton,
         residue: StateId,
         future: FutureId,
-    ) -> Result<(Walk, u64), AutomatonError> {
+    ) -> Result<Walk, AutomatonError> {
         let futures = &self.futures;
         let mut walk = Walk::default();
         self.walk_number += 1;
@@ -392,9 +391,9 @@ impl Spelling {
         // visited again, at most once for each path: as in the trie.
         let seen = &mut self.seen;
         seen.resize(futures.len(), (0, residue));
-        let mut n_visited = 0;
         let mut stack = vec![(residue, future)];
         while let Some((residue, future)) = stack.pop() {
+            meter::spend(UNITS_PER_EDGE * futures.edges(future).len() as u64)?;
             for &(byte, next_future) in futures.edges(future) {
                 let Some(next) = automaton.step(residue, byte)? else { continue };
                 let mark = &mut seen[next_future.index()];
@@ -402,19 +401,38 @@ impl Spelling {
                     continue;
                 }
                 *mark = (number, next);
-                n_visited += 1;
+                walk.n_steps += 1;
                 if walk.add(automaton, futures, next, next_future) {
                     stack.push((next, next_future));
                 }
             }
         }
         walk.finish(automaton)?;
-        Ok((walk, n_visited))
+        Ok(walk)
     }
 
     /// The partition of a residue, if it is known.
     pub(crate) fn partition(&self, automaton: &Automaton, residue: StateId) -> Option<Arc<Partition>> {
         self.partitions.get(&automaton.residue_key(residue)).cloned()
+    }
+
+    /// Takes the partition of a residue that a call has left unfinished.
+    pub(crate) fn unfinished(&mut self, automaton: &Automaton, residue: StateId) -> Option<Partitioning> {
+        let key = automaton.residue_key(residue);
+        let at = self.unfinished.iter().position(|&(known, _)| known == key)?;
+        Some(self.unfinished.remove(at).1)
+    }
+
+    /// Keeps an unfinished partition, if there are not too many.
+    pub(crate) fn keep_unfinished(
+        &mut self,
+        automaton: &Automaton,
+        residue: StateId,
+        unfinished: Partitioning,
+    ) {
+        self.unfinished.push((automaton.residue_key(residue), unfinished));
+        let n_beyond = self.unfinished.len().saturating_sub(MAX_UNFINISHED);
+        self.unfinished.drain(..n_beyond);
     }
 
     /// Keeps the partition of a residue.
@@ -453,6 +471,7 @@ fn widest(
 ) -> Result<Vec<StateId>, AutomatonError> {
     let mut widest: Vec<StateId> = Vec::new();
     for &begin in begins {
+        meter::spend(walked.len().min(MAX_COMPARED) as u64 + 1)?;
         let mut is_new = true;
         for &known in walked.iter().chain(&widest).take(MAX_COMPARED) {
             if automaton.is_within(begin, known)? {

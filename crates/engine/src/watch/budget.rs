@@ -24,7 +24,7 @@ use maskwright_grammar::Watching;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::search::{Numbered, Search};
+use super::search::{Memory, Numbered, Search};
 use super::{FoundWay, Place, Watcher};
 use crate::EngineError;
 use crate::budget::{Profile, Ways};
@@ -146,6 +146,21 @@ impl Watcher<'_> {
         Ok(mask.first(self.reader.parser.shared.vocabulary.n_words()).into_iter().collect())
     }
 
+    /// Tokens to take so that a safe completion fits then, as an earlier search found them.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn known_way(
+        &mut self,
+        place: &Place,
+        n_left: u32,
+    ) -> Result<Option<Vec<TokenId>>, EngineError> {
+        match self.found_way(place, n_left, TokenCountStatus::Upper)? {
+            Some(way) => Ok(Some(way)),
+            None => self.found_way(place, n_left, TokenCountStatus::Exact),
+        }
+    }
+
     /// A completion that an earlier search found, if it fits here too; the one that gave the number of tokens is among those
     /// tried. A new search could be given up, because with more known it takes another course.
     fn found_way(
@@ -201,6 +216,29 @@ impl Watcher<'_> {
         self.mask_of_watched(&Place { config, watching: watching.clone() }, n_left, false)
     }
 
+    /// Adds tokens to `mask` that begin completions of which it is known that they fit.
+    ///
+    /// # Errors
+    /// If the call is out of work; what was added is right.
+    pub(crate) fn add_proven(
+        &mut self,
+        place: &Place,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        match self.known_way(place, n_left)?.as_deref() {
+            Some([first, ..]) => {
+                mask.insert_all(&[*first]);
+                Ok(())
+            }
+            _ if place.watching.is_at_risk() => Ok(()),
+            _ => match self.admitted(place)? {
+                Some(config) => self.limits.add_first(self.reader, Ways::Safe, config, n_left, mask),
+                None => Ok(()),
+            },
+        }
+    }
+
     fn mask_of_watched(
         &mut self,
         place: &Place,
@@ -216,7 +254,7 @@ impl Watcher<'_> {
         let (possible, mut status) = self.bounded_mask(Ways::All, admitted, n_left)?;
         // What the safe completions leave open is asked token by token.
         let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
-        let (keeps_names_only, is_at_risk) = (!watching.keeps_parts(), watching.is_at_risk());
+        let is_at_risk = watching.is_at_risk();
         let mut patience = Patience::new(MAX_TRIED, MAX_TRIED_BY_MASK);
         let mut search = Search::new();
         let root = search.root(place);
@@ -226,10 +264,8 @@ impl Watcher<'_> {
         let mut asked: Vec<(TokenId, Option<Numbered>)> = Vec::new();
         let listed = self.listed_tokens(place, admitted)?;
         asked.extend(listed.into_iter().filter(|&token| possible.contains(token)).map(|token| (token, None)));
-        // Where only names are kept, and what a token has read ends before another one, what was there is all that
-        // matters, so one answer holds for all tokens that lead to the same configuration.
-        let mut alike: FxHashMap<ConfigId, bool> = FxHashMap::default();
-        let doubtful = self.doubtful_tokens()?;
+        // What can come depends on the configuration, and on what is remembered there.
+        let mut alike: FxHashMap<(ConfigId, Memory), bool> = FxHashMap::default();
         if is_at_risk {
             let risky = self.risky_tokens(&mut search, &root, vocabulary.trie())?;
             refused.extend(risky.refused);
@@ -260,16 +296,12 @@ impl Watcher<'_> {
                 None => self.numbered_run(&mut search, &root, bytes)?,
             };
             let Some(after) = after else { continue };
-            // So do tokens of which the watch has read nothing that it keeps.
-            let is_alike = Arc::ptr_eq(&after.place.watching, watching)
-                || keeps_names_only && !is_at_risk && doubtful.merely_begins(token);
-            let fits = match alike.get(&after.place.config) {
-                Some(&known) if is_alike => known,
-                _ => self.fits_watched(&mut search, &after, n_left - 1, &mut patience)?,
+            let key = (after.place.config, after.memory());
+            let fits = match alike.get(&key) {
+                Some(&known) => known,
+                None => self.fits_watched(&mut search, &after, n_left - 1, &mut patience)?,
             };
-            if is_alike {
-                alike.insert(after.place.config, fits);
-            }
+            alike.insert(key, fits);
             if fits {
                 allowed.push(token.0);
             }

@@ -19,6 +19,7 @@ mod search;
 
 use std::sync::Arc;
 
+use maskwright_automata::meter;
 use maskwright_grammar::{Mark, Marks, Watch, Watched, Watching};
 use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
@@ -28,6 +29,9 @@ use crate::budget::ByteLimits;
 use crate::bytes::BytesReader;
 use crate::ground::DoubtfulTokens;
 use crate::parser::{ConfigId, Parser, Thread};
+
+/// Units of work that a byte takes.
+const UNITS_PER_STEP: u64 = 16;
 
 /// Where a session of a watched grammar stands: a configuration, and what the watch remembers.
 #[derive(Clone, Debug)]
@@ -129,6 +133,7 @@ impl Watcher<'_> {
 
     /// Reads one more byte.
     pub(crate) fn step(&mut self, place: &mut Place, byte: u8) -> Result<Stepped, EngineError> {
+        meter::spend(UNITS_PER_STEP)?;
         let Some(config) = self.admitted(place)? else { return Ok(Stepped::Refused) };
         let Some(next) = self.reader.step(config, byte)? else { return Ok(Stepped::Refused) };
         place.config = next;

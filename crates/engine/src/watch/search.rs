@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use maskwright_automata::ByteSet;
+use maskwright_automata::{ByteSet, meter};
 use maskwright_grammar::Marks;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -19,6 +19,8 @@ use super::{Place, Stepped, Watcher};
 use crate::EngineError;
 use crate::parser::ConfigId;
 
+/// Units of work that a byte takes.
+const UNITS_PER_BYTE: u64 = 32;
 /// How many bytes the searches of one call may try.
 const MAX_TRIED: usize = 400_000;
 
@@ -31,6 +33,13 @@ pub(crate) struct Memory(u32);
 pub(crate) struct Numbered {
     pub(crate) place: Place,
     memory: Memory,
+}
+
+impl Numbered {
+    /// The number of what the watch remembers here.
+    pub(crate) fn memory(&self) -> Memory {
+        self.memory
+    }
 }
 
 /// What a search found.
@@ -172,6 +181,7 @@ impl Watcher<'_> {
                     return Ok(Completion::Unknown);
                 }
                 search.n_left -= 1;
+                meter::spend(UNITS_PER_BYTE)?;
                 let mut next = at.clone();
                 if !self.numbered_step(search, &mut next, byte)? {
                     continue;

@@ -17,7 +17,7 @@ use crate::EngineError;
 use crate::bytes::BytesReader;
 use crate::ground::{MaskBuilder, NEVER};
 use crate::parser::{ConfigId, Thread};
-use crate::spelling::Partition;
+use crate::spelling::{Partition, Partitioning};
 
 /// Bytes that profiles may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
@@ -47,19 +47,7 @@ impl Budget {
             let automaton = reader.parser.automaton(same[0].terminal).clone();
             let partition = self.partition(&vocabulary, &automaton, same[0].residue)?;
             for (residue, tokens) in &partition.inside {
-                let goes_on =
-                    !automaton.next_bytes(*residue).map_err(EngineError::in_terminal(&automaton))?.is_empty();
-                let mut least = NEVER;
-                for thread in same {
-                    if goes_on {
-                        least = least
-                            .min(self.thread(&mut reader.parser, Thread { residue: *residue, ..*thread })?);
-                    }
-                    if automaton.is_accepting(*residue) {
-                        let root = self.spelling.lock().futures.root();
-                        least = least.min(self.place(&mut reader.parser, (thread.next, thread.node, root))?);
-                    }
-                }
+                let least = self.after_token_inside(reader, same, *residue)?;
                 groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words)).union(tokens);
             }
             if partition.places.is_empty() {
@@ -105,6 +93,29 @@ impl Budget {
         Ok(profile)
     }
 
+    /// The least number of tokens after a token that leads threads, which read alike, to `residue`.
+    pub(super) fn after_token_inside(
+        &mut self,
+        reader: &mut BytesReader,
+        threads: &[Thread],
+        residue: StateId,
+    ) -> Result<u32, EngineError> {
+        let automaton = reader.parser.automaton(threads[0].terminal).clone();
+        let goes_on =
+            !automaton.next_bytes(residue).map_err(EngineError::in_terminal(&automaton))?.is_empty();
+        let mut least = NEVER;
+        for &thread in threads {
+            if goes_on {
+                least = least.min(self.thread(&mut reader.parser, Thread { residue, ..thread })?);
+            }
+            if automaton.is_accepting(residue) {
+                let root = self.spelling.lock().futures.root();
+                least = least.min(self.place(&mut reader.parser, (thread.next, thread.node, root))?);
+            }
+        }
+        Ok(least)
+    }
+
     fn partition(
         &mut self,
         vocabulary: &Vocabulary,
@@ -114,8 +125,15 @@ impl Budget {
         if let Some(known) = self.spelling.lock().partition(automaton, residue) {
             return Ok(known);
         }
-        let partition = Partition::new(vocabulary, automaton, residue);
-        let partition = Arc::new(partition.map_err(EngineError::in_terminal(automaton))?);
+        let unfinished = self.spelling.lock().unfinished(automaton, residue);
+        let mut partitioning = unfinished.unwrap_or_else(|| Partitioning::new(residue));
+        if let Err(error) = partitioning.go_on(vocabulary, automaton) {
+            if error.is_out_of_work() {
+                self.spelling.lock().keep_unfinished(automaton, residue, partitioning);
+            }
+            return Err(EngineError::in_terminal(automaton)(error));
+        }
+        let partition = Arc::new(partitioning.finish());
         self.spelling.lock().keep_partition(automaton, residue, partition.clone());
         Ok(partition)
     }

@@ -15,6 +15,7 @@
 //!
 //! They are made when asked for, by iteration until nothing changes.
 
+use maskwright_automata::meter;
 use maskwright_grammar::{ExprId, ExprPool, Symbol, TerminalId};
 use maskwright_scan::bits::{Bits, contains};
 use maskwright_scan::{HypothesisId, Points};
@@ -25,6 +26,9 @@ use super::neighbours::Neighbours;
 use crate::EngineError;
 use crate::parser::{Frame, NodeId, Parser};
 use crate::spelling::{FutureId, Futures};
+
+/// Units of work that a move of a table takes.
+const UNITS_PER_MOVE: u64 = 32;
 
 /// With more tables than this nothing more is found out: floors are 0.
 const MAX_TABLES: usize = 100_000;
@@ -60,6 +64,8 @@ struct Known {
     of_spot: FxHashMap<(HypothesisId, FutureId), ContextId>,
     tables: Vec<Table>,
     table_ids: FxHashMap<(ExprId, ContextId), u32>,
+    /// Tables still to be made anew. Until there are none, tables say too much.
+    unsolved: Vec<u32>,
 }
 
 /// What reading the rest of a rule costs.
@@ -115,6 +121,7 @@ impl Floors {
             of_spot: FxHashMap::default(),
             tables: Vec::new(),
             table_ids: FxHashMap::default(),
+            unsolved: Vec::new(),
         };
         known.context(vec![0; n_words].into());
         known.context(vec![u64::MAX; n_words].into());
@@ -166,68 +173,88 @@ impl Floors {
     }
 
     /// The floor of a state in a context.
-    pub(super) fn of_state(&mut self, parser: &mut Parser, state: ExprId, context: ContextId) -> u32 {
-        let table = self.table(parser, state, context);
-        self.floor_of(table)
+    ///
+    /// # Errors
+    /// If the call is out of work.
+    pub(super) fn of_state(
+        &mut self,
+        parser: &mut Parser,
+        state: ExprId,
+        context: ContextId,
+    ) -> Result<u32, EngineError> {
+        let table = self.table(parser, state, context)?;
+        Ok(self.floor_of(table))
     }
 
     /// The floor of a rule by its body in a context, and the least floor of `next` after it.
+    ///
+    /// # Errors
+    /// If the call is out of work.
     pub(super) fn of_call(
         &mut self,
         parser: &mut Parser,
         (body, next): (ExprId, ExprId),
         context: ContextId,
-    ) -> (u32, u32) {
-        let inside = self.table(parser, body, context);
-        let exits = self.exits_of(inside);
-        let after = exits.into_iter().map(|(after, _)| self.of_state(parser, next, after)).min();
-        (self.floor_of(inside), after.unwrap_or(0))
+    ) -> Result<(u32, u32), EngineError> {
+        let inside = self.table(parser, body, context)?;
+        let mut least: Option<u32> = None;
+        for (after, _) in self.exits_of(inside) {
+            let floor = self.of_state(parser, next, after)?;
+            least = Some(least.map_or(floor, |least| least.min(floor)));
+        }
+        Ok((self.floor_of(inside), least.unwrap_or(0)))
     }
 
     /// The floor of the rest of the text, after a state and below a node.
+    ///
+    /// # Errors
+    /// If the call is out of work.
     pub(super) fn of_place(
         &mut self,
         parser: &mut Parser,
         (state, node): (ExprId, NodeId),
         context: ContextId,
-    ) -> u32 {
-        let table = self.table(parser, state, context);
+    ) -> Result<u32, EngineError> {
+        let table = self.table(parser, state, context)?;
         if self.known.is_none() {
-            return 0;
+            return Ok(0);
         }
         let mut least = if table.is_none() || self.is_nullable(table) {
-            self.of_node(parser, node, context)
+            self.of_node(parser, node, context)?
         } else {
             UNKNOWN
         };
         for (after, cost) in self.exits_of(table) {
             if cost < least {
-                least = least.min(cost.saturating_add(self.of_node(parser, node, after)));
+                least = least.min(cost.saturating_add(self.of_node(parser, node, after)?));
             }
         }
-        least
+        Ok(least)
     }
 
     /// The least floor of the rest of the text below a node, however a state ends.
+    ///
+    /// # Errors
+    /// If the call is out of work.
     pub(super) fn below(
         &mut self,
         parser: &mut Parser,
         (state, node): (ExprId, NodeId),
         context: ContextId,
-    ) -> u32 {
-        let table = self.table(parser, state, context);
+    ) -> Result<u32, EngineError> {
+        let table = self.table(parser, state, context)?;
         if self.known.is_none() {
-            return 0;
+            return Ok(0);
         }
-        let mut least = if self.is_nullable(table) { self.of_node(parser, node, context) } else { UNKNOWN };
+        let mut least = if self.is_nullable(table) { self.of_node(parser, node, context)? } else { UNKNOWN };
         for (after, _) in self.exits_of(table) {
-            least = least.min(self.of_node(parser, node, after));
+            least = least.min(self.of_node(parser, node, after)?);
         }
-        least
+        Ok(least)
     }
 
     /// The floor of the rest of the text below a node.
-    fn of_node(&mut self, parser: &mut Parser, node: NodeId, context: ContextId) -> u32 {
+    fn of_node(&mut self, parser: &mut Parser, node: NodeId, context: ContextId) -> Result<u32, EngineError> {
         let mut stack = vec![(node, context)];
         while let Some(&top) = stack.last() {
             if self.of_nodes.contains_key(&top) {
@@ -242,7 +269,7 @@ impl Floors {
                     least = 0;
                     continue;
                 }
-                let table = self.table(parser, frame.ret, context);
+                let table = self.table(parser, frame.ret, context)?;
                 let mut ways = self.exits_of(table);
                 if table.is_none() || self.is_nullable(table) {
                     ways.push((context, 0));
@@ -259,26 +286,39 @@ impl Floors {
                 stack.pop();
             }
         }
-        self.of_nodes.get(&(node, context)).copied().unwrap_or(0)
+        Ok(self.of_nodes.get(&(node, context)).copied().unwrap_or(0))
     }
 
     /// The table of a state; `None` for what takes nothing, or if nothing is known.
-    fn table(&mut self, parser: &mut Parser, state: ExprId, context: ContextId) -> Option<u32> {
+    fn table(
+        &mut self,
+        parser: &mut Parser,
+        state: ExprId,
+        context: ContextId,
+    ) -> Result<Option<u32>, EngineError> {
         if state == ExprPool::EPSILON {
-            return None;
+            return Ok(None);
         }
-        let known = self.known.as_mut()?;
-        if let Some(&table) = known.table_ids.get(&(state, context)) {
-            return Some(table);
+        let Some(known) = &mut self.known else { return Ok(None) };
+        if known.unsolved.is_empty()
+            && let Some(&table) = known.table_ids.get(&(state, context))
+        {
+            return Ok(Some(table));
         }
-        let mut work = Vec::new();
-        let table = known.table(parser, state, context, &mut work);
-        if known.solve(parser, work) {
-            return Some(table);
+        let mut unsolved = std::mem::take(&mut known.unsolved);
+        let table = known.table(parser, state, context, &mut unsolved);
+        match known.solve(parser, &mut unsolved) {
+            Ok(true) => Ok(Some(table)),
+            Ok(false) => {
+                self.known = None;
+                self.of_nodes = FxHashMap::default();
+                Ok(None)
+            }
+            Err(error) => {
+                known.unsolved = unsolved;
+                Err(error)
+            }
         }
-        self.known = None;
-        self.of_nodes = FxHashMap::default();
-        None
     }
 
     fn floor_of(&self, table: Option<u32>) -> u32 {
@@ -339,12 +379,18 @@ impl Known {
         id
     }
 
-    /// Makes tables anew until none changes; whether that ended within the limit.
-    fn solve(&mut self, parser: &mut Parser, mut work: Vec<u32>) -> bool {
-        while let Some(id) = work.pop() {
+    /// Makes tables anew until none changes; whether there are not too many.
+    ///
+    /// # Errors
+    /// If the call is out of work; then `work` is what is still to be done.
+    fn solve(&mut self, parser: &mut Parser, work: &mut Vec<u32>) -> Result<bool, EngineError> {
+        while let Some(&id) = work.last() {
             if self.tables.len() > MAX_TABLES {
-                return false;
+                return Ok(false);
             }
+            let n_moves = parser.network.moves(self.tables[id as usize].state).len();
+            meter::spend(UNITS_PER_MOVE * (1 + n_moves as u64))?;
+            work.pop();
             let table = &mut self.tables[id as usize];
             table.is_due = false;
             let (state, context) = (table.state, table.context);
@@ -359,7 +405,7 @@ impl Known {
                     }
                     Symbol::Rule(rule) => {
                         let body = parser.network.body(rule);
-                        self.use_table(parser, id, (body, context), &mut work)
+                        self.use_table(parser, id, (body, context), work)
                     }
                 };
                 for (after, cost) in ways {
@@ -367,7 +413,8 @@ impl Known {
                         exits.push((after, cost));
                     }
                     if step.next != ExprPool::EPSILON {
-                        let rest = self.use_table(parser, id, (step.next, after), &mut work);
+                        meter::charge(UNITS_PER_MOVE);
+                        let rest = self.use_table(parser, id, (step.next, after), work);
                         exits
                             .extend(rest.into_iter().map(|(after, more)| (after, cost.saturating_add(more))));
                     }
@@ -385,7 +432,7 @@ impl Known {
                 }
             }
         }
-        true
+        Ok(true)
     }
 
     /// The exits of a table so far, for `user`, which is told when there are more.

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use maskwright_automata::meter;
 use maskwright_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
@@ -35,6 +36,7 @@ impl Grouped {
         let mut is_exact = true;
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
+            meter::spend(trie.n_children(node) as u64)?;
             for (byte, child) in trie.children(node) {
                 let Some(next) = states.step_loosely(parser, config, byte)? else { continue };
                 if !trie.tokens(child).is_empty() {

@@ -72,6 +72,14 @@ impl LexedBudget {
         }
     }
 
+    /// Builds the tables that no text changes.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn prepare(&mut self, states: &mut States) -> Result<(), EngineError> {
+        self.searches.prepare(states)
+    }
+
     /// Drops what is memoised if it has grown beyond the limit: the searches before their answers.
     pub(super) fn trim(&mut self) {
         self.searches.trim();
@@ -80,6 +88,14 @@ impl LexedBudget {
             self.groups = Groups::default();
             self.witnesses = Witnesses::default();
         }
+    }
+
+    /// Drops what is memoised, but for the tables that no text changes.
+    pub(super) fn clear(&mut self) {
+        self.searches.clear();
+        self.searches.clear_answers();
+        self.groups = Groups::default();
+        self.witnesses = Witnesses::default();
     }
 
     fn answer_bytes(&self) -> usize {

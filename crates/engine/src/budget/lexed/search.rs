@@ -7,6 +7,7 @@
 //! bound that the number exceeds ([`Least`]). There are two searches ([`searches`](super::searches)): one over all tokenizations, and a
 //! smaller one over those in which tokens end where the lexer's do.
 
+use maskwright_automata::meter;
 use maskwright_grammar::{ExprId, ExprPool};
 use rustc_hash::FxHashMap;
 
@@ -15,6 +16,9 @@ use super::summaries::{Parts, Summaries};
 use super::walks::RunStart;
 use crate::EngineError;
 use crate::parser::{ConfigId, Frame, NodeId, Thread};
+
+/// Units of work that a place takes.
+const UNITS_PER_PLACE: u64 = 16;
 
 /// Bounds are raised by one so many times, then doubled: where nothing is left to be found, higher bounds take no time.
 const MAX_STEPS: u32 = 64;
@@ -124,7 +128,7 @@ impl Search {
             for Thread { terminal, next, node, .. } in threads {
                 let floors = &mut *parts.floors;
                 let context = floors.after(terminal);
-                let floor = floors.of_place(parts.parser, (next, node), context);
+                let floor = floors.of_place(parts.parser, (next, node), context)?;
                 ways.push((terminal, (next, node), floor));
             }
             let mut can_end = start.can_end;
@@ -176,13 +180,14 @@ impl Search {
     ) -> Result<Option<u32>, EngineError> {
         let mut stack = vec![(place, bound)];
         while let Some(&(top, bound)) = stack.last() {
+            meter::spend(UNITS_PER_PLACE)?;
             if self.places.get(&top).is_some_and(|known| known.within(bound).is_some()) {
                 stack.pop();
                 continue;
             }
             let (state, node, control) = top;
             let context = self.summaries.context(parts, control)?;
-            let floor = parts.floors.of_place(parts.parser, (state, node), context);
+            let floor = parts.floors.of_place(parts.parser, (state, node), context)?;
             if floor > bound {
                 self.places.insert(top, Least::MoreThan(bound));
                 stack.pop();
@@ -191,7 +196,7 @@ impl Search {
             let exits = if state == ExprPool::EPSILON {
                 vec![(control, 0)]
             } else {
-                let below = parts.floors.below(parts.parser, (state, node), context);
+                let below = parts.floors.below(parts.parser, (state, node), context)?;
                 self.summaries.exits(parts, state, control, bound.saturating_sub(below))?
             };
             let n_open = stack.len();
@@ -265,7 +270,7 @@ pub(super) fn floor(parts: &mut Parts<'_>, config: ConfigId) -> Result<u32, Engi
         }
         for Thread { terminal, next, node, .. } in parts.parser.configs.threads(start.parser).to_vec() {
             let context = floors.after(terminal);
-            least = least.min(floors.of_place(parts.parser, (next, node), context));
+            least = least.min(floors.of_place(parts.parser, (next, node), context)?);
         }
     }
     Ok(least.saturating_add(1))

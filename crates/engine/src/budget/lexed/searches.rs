@@ -21,7 +21,7 @@ use super::summaries::Parts;
 use crate::EngineError;
 use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
-use crate::spelling::Spelling;
+use crate::spelling::{Futures, Spelling};
 
 /// Items that the search for one upper bound may take.
 const MAX_UPPER_ITEMS: u64 = 400_000;
@@ -90,7 +90,8 @@ impl Searches {
         }
     }
 
-    fn clear(&mut self) {
+    /// Drops the searches, without their answers.
+    pub(super) fn clear(&mut self) {
         self.exact.clear();
         self.upper.clear();
         self.next_look = LOOK_EVERY;
@@ -119,6 +120,32 @@ impl Searches {
             + self.aligned_floors.memory_usage()
     }
 
+    /// Builds the tables that no text changes.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn prepare(&mut self, states: &mut States) -> Result<(), EngineError> {
+        let spelling = self.spelling.clone();
+        self.make_floors(states, &spelling.lock().futures)
+    }
+
+    /// Makes the floors if they are not made.
+    fn make_floors(&mut self, states: &mut States, futures: &Futures) -> Result<(), EngineError> {
+        if !self.has_floors {
+            let points = &mut states.places_mut().points;
+            self.aligned_floors = Floors::aligned(points);
+            // Under the contextual discipline neighbours depend on the place.
+            if !points.tables.is_contextual
+                && let Some(explored) = Explored::new(points)?
+            {
+                self.floors = Floors::new(points, futures, &explored)?;
+                self.runs.ends = Some(Ends::new(points, &explored));
+            }
+            self.has_floors = true;
+        }
+        Ok(())
+    }
+
     /// Asks one of the searches.
     fn ask<T>(
         &mut self,
@@ -129,20 +156,15 @@ impl Searches {
     ) -> Result<T, EngineError> {
         let spelling = self.spelling.clone();
         let mut spelling = spelling.lock();
-        if !std::mem::replace(&mut self.has_floors, true) {
-            let points = &mut states.places_mut().points;
-            self.aligned_floors = Floors::aligned(points);
-            // Under the contextual discipline neighbours depend on the place.
-            if !points.tables.is_contextual
-                && let Some(explored) = Explored::new(points)?
-            {
-                self.floors = Floors::new(points, &spelling.futures, &explored)?;
-                self.runs.ends = Some(Ends::new(points, &explored));
-            }
-        }
+        self.make_floors(states, &spelling.futures)?;
         let Searches { runs, floors, aligned_floors, exact, upper, .. } = self;
         let (search, floors) = if is_upper { (upper, aligned_floors) } else { (exact, floors) };
-        ask(search, &mut Parts { parser, states, futures: &mut spelling.futures, runs, floors })
+        let answer = ask(search, &mut Parts { parser, states, futures: &mut spelling.futures, runs, floors });
+        if answer.as_ref().is_err_and(EngineError::is_out_of_work) {
+            // A run may have been left in the middle of a level.
+            self.clear();
+        }
+        answer
     }
 
     /// A lower bound on the number of tokens of a text that is not complete.
@@ -196,7 +218,10 @@ impl Searches {
         let before = self.exact.work();
         let found =
             self.ask(states, parser, false, |search, parts| search.within(parts, config, room, max_items));
-        self.left = self.left.saturating_sub(self.exact.work() - before);
+        if found.as_ref().is_err_and(EngineError::is_out_of_work) {
+            return found.map(|_| Ok(None));
+        }
+        self.left = self.left.saturating_sub(self.exact.work().saturating_sub(before));
         match found {
             Err(error) if error.is_budget_search() => {
                 self.exact.clear();

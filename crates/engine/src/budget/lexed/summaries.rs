@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use maskwright_automata::meter;
 use maskwright_grammar::{ExprId, Symbol, TerminalId};
 use maskwright_scan::{Blanks, HypothesisId, Point};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -25,6 +26,9 @@ use crate::EngineError;
 use crate::lexed::States;
 use crate::parser::Parser;
 use crate::spelling::{FutureId, Futures};
+
+/// Units of work that an item takes.
+const UNITS_PER_ITEM: u64 = 32;
 
 /// So many looks at levels of runs take the time of an item. A run has no last level where each width of a line is another one.
 const LOOKS_PER_ITEM: u64 = 64;
@@ -260,7 +264,7 @@ impl Summaries {
             return Ok(());
         }
         let context = self.context(parts, place.1)?;
-        let floor = parts.floors.of_state(parts.parser, place.0, context);
+        let floor = parts.floors.of_state(parts.parser, place.0, context)?;
         let needed = cost.saturating_add(floor);
         let summary = &mut self.summaries[id.0 as usize];
         if needed > summary.bound {
@@ -334,6 +338,7 @@ impl Summaries {
         if self.costs.get(&(id, (state, control))).is_some_and(|&known| known <= cost) {
             return Ok(());
         }
+        meter::spend(UNITS_PER_ITEM)?;
         self.n_items += 1;
         self.costs.insert((id, (state, control)), cost);
         let mut is_at_bound = false;
@@ -399,11 +404,11 @@ impl Summaries {
         }
         let Control::Text(text) = self.controls.get(control) else { return Ok(()) };
         let ends = (self.blocks.n_open(text.blocks) > 0).then_some((None, state, 0));
-        let ways = terminals.into_iter().map(|(terminal, next)| {
-            let floor = parts.floors.of_state(parts.parser, next, parts.floors.after(terminal));
-            (Some(terminal), next, floor)
-        });
-        let ways: Vec<_> = ends.into_iter().chain(ways).collect();
+        let mut ways: Vec<_> = ends.into_iter().collect();
+        for (terminal, next) in terminals {
+            let floor = parts.floors.of_state(parts.parser, next, parts.floors.after(terminal))?;
+            ways.push((Some(terminal), next, floor));
+        }
         if ways.is_empty() {
             return Ok(());
         }
@@ -419,7 +424,7 @@ impl Summaries {
     fn call(&mut self, parts: &mut Parts<'_>, id: SummaryId, call: Call) -> Result<(), EngineError> {
         let Call { body, control, next, cost } = call;
         let context = self.context(parts, control)?;
-        let (inside, after) = parts.floors.of_call(parts.parser, (body, next), context);
+        let (inside, after) = parts.floors.of_call(parts.parser, (body, next), context)?;
         let needed = cost.saturating_add(after);
         let summary = &mut self.summaries[id.0 as usize];
         let bound = summary.bound;

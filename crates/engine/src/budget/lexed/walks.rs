@@ -10,13 +10,16 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::ByteSet;
+use maskwright_automata::{ByteSet, meter};
 use maskwright_grammar::TerminalId;
 use maskwright_scan::{Blanks, HypothesisId, Point, Points, Read};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
 use crate::spelling::{FutureId, Futures};
+
+/// Units of work that a byte of a token takes.
+const UNITS_PER_EDGE: u64 = 4;
 
 /// Futures with fewer strings are walked rather than asked whether all their bytes lead back.
 const MIN_STRINGS: u32 = 8;
@@ -134,6 +137,7 @@ impl Walks {
         let mut parts = Vec::new();
         let mut stack = vec![(start.point, start.future)];
         while let Some((point, future)) = stack.pop() {
+            meter::spend(UNITS_PER_EDGE * futures.edges(future).len() as u64)?;
             for &(byte, next_future) in futures.edges(future) {
                 reads.clear();
                 points.read(point, byte, start.is_nested, &mut reads)?;

@@ -13,6 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use maskwright_automata::meter;
 use maskwright_grammar::TerminalId;
 use maskwright_scan::{HypothesisId, LexerTables};
 use rustc_hash::FxHashSet;
@@ -28,6 +29,8 @@ const MAX_PLACES: usize = 5_000;
 /// The most threads of the parser, and frames on top of their stacks, that one search visits. With a rule that can always
 /// continue, they grow with the distance.
 const MAX_THREADS: usize = 200_000;
+/// Units of work that a thread of the parser takes.
+const UNITS_PER_THREAD: u64 = 8;
 /// The limit on threads never falls below this, even after searches that were given up.
 const MIN_THREADS: usize = 5_000;
 /// How much the limit on threads grows after a search that was not given up.
@@ -144,7 +147,9 @@ impl BestFirst {
                 for place in outlook.after_any_token(parser, thread, end.terminal)? {
                     let next = outlook.thread_at(parser, end.next, place)?;
                     let threads = parser.configs.threads(next.parser).iter();
-                    n_threads += threads.map(|own| 1 + parser.stacks.frames(own.node).len()).sum::<usize>();
+                    let n_own = threads.map(|own| 1 + parser.stacks.frames(own.node).len()).sum::<usize>();
+                    meter::spend(UNITS_PER_THREAD * (1 + n_own as u64))?;
+                    n_threads += n_own;
                     if n_threads > max_threads || seen.len() > MAX_PLACES {
                         return Ok(Found::GivenUp);
                     }

@@ -20,6 +20,7 @@
 //! Takes time proportional to the states of the rules times the square of the hypotheses that bad ends lead to, once per
 //! grammar; summaries are kept.
 
+use maskwright_automata::meter;
 use maskwright_grammar::{ExprId, ExprPool, Symbol};
 use maskwright_scan::HypothesisId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -54,6 +55,9 @@ struct Summary {
     /// Whether it can end after a good end.
     is_good: bool,
 }
+
+/// Units of work that an item takes.
+const UNITS_PER_ITEM: u64 = 16;
 
 /// All summaries of one grammar, of one kind of readings.
 #[derive(Default)]
@@ -213,6 +217,7 @@ impl Pushdown {
         (state, spot): (ExprId, Spot),
         is_complete: bool,
     ) -> Result<(), EngineError> {
+        meter::spend(UNITS_PER_ITEM)?;
         let hypothesis = match spot {
             Spot::At(hypothesis) => hypothesis,
             Spot::Good => {

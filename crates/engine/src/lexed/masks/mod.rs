@@ -28,6 +28,7 @@ mod rows;
 
 use std::sync::Arc;
 
+use maskwright_automata::meter;
 use maskwright_grammar::{Layout, TerminalId};
 use maskwright_scan::bits::{Bits, contains, insert, intersects, n_words, subtract};
 use maskwright_scan::{HypothesisId, LayoutId, LexerTables};
@@ -263,6 +264,7 @@ fn walk(
     let trie = vocabulary.trie();
     let mut stack = vec![(Trie::ROOT, config)];
     while let Some((node, config)) = stack.pop() {
+        meter::spend(trie.n_children(node) as u64)?;
         for (byte, child) in trie.children(node) {
             if let Some(next) = states.step_loosely(parser, config, byte)? {
                 let tokens = trie.tokens(child);

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use maskwright_automata::meter;
 use maskwright_scan::LexerTables;
 use maskwright_vocabulary::{Trie, TrieNodeId};
 use rustc_hash::FxHashMap;
@@ -110,6 +111,7 @@ fn walk(
     };
     let mut stack = vec![(node, set)];
     while let Some((node, set)) = stack.pop() {
+        meter::spend(trie.n_children(node) as u64)?;
         for (byte, child) in trie.children(node) {
             let Some(next) = readings.step(context, set, byte)? else { continue };
             if next == set && stays_below(readings, context, trie, child, set)? {

@@ -17,7 +17,7 @@
 //! Indentation needs the width of a line beside its token, which may have begun before these bytes
 //! ([`Blanks`]).
 
-use maskwright_automata::ByteSet;
+use maskwright_automata::{ByteSet, meter};
 use maskwright_grammar::TerminalId;
 use maskwright_scan::bits::{Bits, contains, intersects};
 use maskwright_scan::{Blanks, HypothesisId, LexerTables, Points};
@@ -56,6 +56,8 @@ pub(super) struct SetId(u32);
 
 /// The most readings of a set. Operators that are read both ways make them many: a line of `-`.
 const MAX_READINGS: usize = 256;
+/// Units of work that a byte takes for each reading.
+const UNITS_PER_READING: u64 = 16;
 
 impl SetId {
     /// Stands for all sets of more readings, whatever bytes follow: nothing is known of them.
@@ -161,6 +163,7 @@ impl Readings {
         if set == SetId::TOO_MANY {
             return Ok(Some(set));
         }
+        meter::spend(UNITS_PER_READING * (1 + self.get(set).len() as u64))?;
         let mut after = Vec::new();
         for index in 0..self.get(set).len() {
             let reading = self.get(set)[index];

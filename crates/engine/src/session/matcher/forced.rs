@@ -40,14 +40,17 @@ impl Matcher {
             return Ok(Vec::new());
         }
         let mut config = self.state.config;
-        self.ask(|machine| {
-            while forced.len() < MAX_FORCED && !machine.reader.is_accepting(config) {
-                let Some(byte) = machine.reader.next_bytes(config)?.as_singleton() else { break };
-                let Some(next) = machine.reader.step(config, byte)? else { break };
-                forced.push(byte);
-                config = next;
-            }
-            Ok(())
+        // What was read before the work was spent is forced all the same.
+        self.within_work(|| {
+            self.ask(|machine| {
+                while forced.len() < MAX_FORCED && !machine.reader.is_accepting(config) {
+                    let Some(byte) = machine.reader.next_bytes(config)?.as_singleton() else { break };
+                    let Some(next) = machine.reader.step(config, byte)? else { break };
+                    forced.push(byte);
+                    config = next;
+                }
+                Ok(())
+            })
         })?;
         Ok(self.parts(&forced))
     }

@@ -4,6 +4,7 @@
 //! neither, and returns `None` if either is needed: a thread that holds another lock, such as Python's, tries it first.
 
 use maskwright_vocabulary::{Mask, TokenId, mask_insert, mask_words};
+use rustc_hash::FxHashMap;
 
 use super::Matcher;
 use crate::ground::{MaskForm, MaskWithin};
@@ -21,19 +22,27 @@ impl Matcher {
     /// # Errors
     /// If `words` is too short, or a limit is reached; then `words` is unchanged.
     pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, Error> {
+        self.fill_mask_within(words, self.grammar.shared().limits.mask_work)
+    }
+
+    /// [`fill_mask`](Matcher::fill_mask) in about so many units of work (some 20 ns each), whatever [`Limits::mask_work`](crate::Limits::mask_work) says. If
+    /// they do not suffice, the mask has the tokens that are proven by then (if there are none, one that takes more work), and its
+    /// [status](Matcher::mask_status) is a bound. [`accept_token`](Matcher::accept_token) takes each of them.
+    ///
+    /// # Errors
+    /// As [`fill_mask`](Matcher::fill_mask).
+    pub fn fill_mask_within(&mut self, words: &mut [u32], work: Option<u64>) -> Result<bool, Error> {
         self.check_width(words)?;
         if self.state.is_terminated {
             self.check()?;
             return Ok(self.fill_after_end(words));
         }
-        let (form, status) = match self.tokens_left(&self.state) {
-            Some(left) => {
-                self.make_rows(self.state.config)?;
-                self.ask(|machine| machine.mask_within(&self.state, left))?
-            }
-            None => self.unlimited_mask()?,
+        let (form, status) = match work {
+            Some(work) => self.bounded_mask(work)?,
+            None => self.exact_mask()?,
         };
-        if self.grammar.vocabulary().eos_token_ids().is_empty() && form.len() == 0 && self.is_accepting() {
+        let is_end = form.len() == 0 && status == MaskStatus::Exact && self.is_accepting();
+        if self.grammar.vocabulary().eos_token_ids().is_empty() && is_end {
             return Ok(self.fill_after_end(words));
         }
         let ends = if self.names_ends_in(&form) { Some(self.end_tokens(self.state.config)?) } else { None };
@@ -41,7 +50,12 @@ impl Matcher {
         let is_refused = self.write(&form, ends.as_deref(), words);
         let limits_parts = self.grammar.must_spell()
             && self.ask(|machine| Ok(machine.reader.parser().network.has_token_limits()))?;
-        if limits_parts { self.without_dead_ends(words) } else { Ok(is_refused) }
+        if !limits_parts {
+            return Ok(is_refused);
+        }
+        // What is removed now is not accepted.
+        self.shown = None;
+        self.without_dead_ends(words)
     }
 
     /// Removes the tokens from a mask after which the text cannot be completed. A limit on the tokens of a part, combined
@@ -118,6 +132,9 @@ impl Matcher {
             return None;
         }
         self.mask_status = self.status_of(status);
+        if self.grammar.shared().limits.mask_work.is_some() {
+            self.show(&form, FxHashMap::default());
+        }
         Some(Ok(self.write(&form, None, words)))
     }
 
@@ -139,6 +156,17 @@ impl Matcher {
         }
         self.mask_status = MaskStatus::Exact;
         !eos.is_empty() && eos.len() < n_vocab
+    }
+
+    /// The mask, however much work it takes.
+    pub(super) fn exact_mask(&self) -> Result<MaskWithin, EngineError> {
+        match self.tokens_left(&self.state) {
+            Some(left) => {
+                self.make_rows(self.state.config)?;
+                self.ask(|machine| machine.mask_within(&self.state, left))
+            }
+            None => self.unlimited_mask(),
+        }
     }
 
     /// The mask without a limit on tokens.

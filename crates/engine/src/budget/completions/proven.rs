@@ -1,0 +1,94 @@
+//! Tokens that are proven to leave enough room, where a mask has no more work to spend.
+//!
+//! Only upper bounds are used, and only what is known of the terminals' residues. First comes the token that begins a shortest
+//! completion, by the upper bound: after it, the bound is less by one at least. So a session whose text fits by its upper bound always
+//! has that token.
+//!
+//! Proof. Let w be the least of the shortest words from residue r, spelled by the fewest tokens, and t the first of them: w = t·v. Then v is
+//! the least of the shortest words from the residue after t, because t·u is a word from r for each word u from there. And v is spelled by one token
+//! less. If t is all of w, what comes next is the same as after w. ∎
+
+use maskwright_automata::meter;
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+
+use super::Budget;
+use crate::EngineError;
+use crate::bytes::BytesReader;
+use crate::ground::MaskBuilder;
+use crate::parser::{ConfigId, Thread};
+use crate::spelling::{UNITS_PER_BYTE, visit_known};
+
+impl Budget {
+    /// Adds tokens that begin shortest completions of fewer than `n_left` more tokens, by their upper bounds.
+    ///
+    /// # Errors
+    /// If the call is out of work; what was added is right.
+    pub(crate) fn add_first(
+        &mut self,
+        reader: &mut BytesReader,
+        config: ConfigId,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        for thread in reader.parser.configs.threads(config).to_vec() {
+            if self.thread(&mut reader.parser, thread)? <= n_left {
+                let automaton = reader.parser.automaton(thread.terminal);
+                let word = automaton.shortest_word(thread.residue);
+                let word = word.map_err(EngineError::in_terminal(automaton))?;
+                mask.insert_all(first_tokens(&reader.parser.shared.vocabulary, &word));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds tokens after which fewer than `n_left` tokens complete the text.
+    ///
+    /// # Errors
+    /// If the call is out of work; what was added is right.
+    pub(crate) fn add_proven(
+        &mut self,
+        reader: &mut BytesReader,
+        config: ConfigId,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        let vocabulary = reader.parser.shared.vocabulary.clone();
+        let threads = reader.parser.configs.threads(config).to_vec();
+        self.add_first(reader, config, n_left, mask)?;
+        for same in threads.chunk_by(Thread::reads_alike) {
+            let automaton = reader.parser.automaton(same[0].terminal).clone();
+            let n_words = vocabulary.n_words();
+            let mut groups = std::collections::BTreeMap::new();
+            let seen = visit_known(vocabulary.trie(), &automaton, same[0].residue, |residue, tokens| {
+                groups.entry(residue).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(tokens);
+            });
+            for (residue, tokens) in groups {
+                let least = self.after_token_inside(reader, same, residue)?;
+                if least < n_left {
+                    mask.union(&tokens.finish());
+                }
+            }
+            seen?;
+        }
+        Ok(())
+    }
+}
+
+/// The tokens with the bytes that the shortest spelling of `word` begins with, the longest of them; none if there is no spelling.
+fn first_tokens<'a>(vocabulary: &'a Vocabulary, word: &[u8]) -> &'a [TokenId] {
+    meter::charge(UNITS_PER_BYTE * word.len() as u64);
+    let fewest = vocabulary.fewest_tokens(word);
+    let trie = vocabulary.trie();
+    let (mut node, mut first) = (Trie::ROOT, &[][..]);
+    for (at, &byte) in word.iter().enumerate() {
+        let Some(child) = trie.child(node, byte) else { break };
+        node = child;
+        if fewest[0].is_some()
+            && fewest[at + 1].map(|rest| rest + 1) == fewest[0]
+            && !trie.tokens(node).is_empty()
+        {
+            first = trie.tokens(node);
+        }
+    }
+    first
+}

@@ -1,0 +1,279 @@
+//! Masks, and tokens that are accepted, in a bounded amount of work.
+//!
+//! When: a server fills the masks of many sequences in one step, and one hostile pattern must not stop them all.
+//!
+//! An example: the pattern `(a|b)*a(a|b){24}x` has millions of residues that tokens can reach. Within 20 ms some hundred tokens are proven
+//! to be allowed: those are the mask, and its status is a bound. The next mask finds their residues known.
+//!
+//! Half of the work goes to the mask itself. If it does not suffice, the other half goes to tokens that are proven with what is known by
+//! then: those that stay in a terminal, and then tokens one by one, by ascending ids, since those of frequent texts come first. If
+//! none is proven, one is looked for however much work it takes: a text that can go on is never left without a token.
+//!
+//! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
+//! last mask. Where items or keys must differ, it also remembers the completions that were found for the mask's tokens, and follows
+//! the completion of the accepted token: finding another one could take too long.
+
+use std::sync::Arc;
+
+use maskwright_automata::ByteSet;
+use maskwright_automata::meter::{self, Meter};
+use maskwright_vocabulary::{TokenId, mask_contains};
+use rustc_hash::FxHashMap;
+
+use super::Matcher;
+use crate::EngineError;
+use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin};
+use crate::session::state::State;
+
+/// A state, with the tokens left there if they are limited.
+#[derive(Clone)]
+struct At {
+    state: State,
+    n_left: Option<u32>,
+}
+
+impl At {
+    fn is(&self, state: &State, n_left: Option<u32>) -> bool {
+        self.n_left == n_left && self.state.is_alike(state)
+    }
+}
+
+/// The last mask, and the state it was made for.
+pub(super) struct Shown {
+    at: At,
+    mask: Arc<MaskForm>,
+    /// By token, how the text can go on after it, where a search has found that out.
+    ways: FxHashMap<TokenId, Arc<[TokenId]>>,
+}
+
+/// How the text at some state can go on: tokens after which a completion fits that needs no search.
+#[derive(Clone)]
+pub(super) struct KnownWay {
+    at: At,
+    tokens: Arc<[TokenId]>,
+    start: usize,
+}
+
+impl KnownWay {
+    /// The token to take next.
+    fn first(&self) -> Option<TokenId> {
+        self.tokens.get(self.start).copied()
+    }
+}
+
+/// A part of the work that is kept for what is proven without searches.
+const KEPT_PART: u64 = 2;
+
+/// The work that the last attempt to find a token may take.
+const LAST_WORK: u64 = 100_000_000;
+
+/// Units of work that it takes to try a token, besides reading it.
+const UNITS_PER_TRY: u64 = 16;
+
+/// Which tokens are tried one by one.
+#[derive(Clone, Copy)]
+struct Tries {
+    /// How many are looked for.
+    most: usize,
+    /// The most bytes that they have.
+    max_bytes: usize,
+    /// The work that each may take.
+    work: u64,
+}
+
+impl Tries {
+    /// All, as long as there is work to spend.
+    const ALL: Tries = Tries { most: usize::MAX, max_bytes: usize::MAX, work: u64::MAX };
+    /// For one token: single bytes that take little work, and then more.
+    const FOR_ONE: [Tries; 2] =
+        [Tries { most: 1, max_bytes: 1, work: 4_000 }, Tries { most: 1, max_bytes: 1, work: 100_000 }];
+    /// For one token, where nothing else has found any.
+    const LAST: Tries = Tries { most: 1, max_bytes: usize::MAX, work: 10_000_000 };
+}
+
+fn limit(limit: u64) -> Meter {
+    Meter { limit }
+}
+
+impl Matcher {
+    /// The mask, or what of it `work` units find. Its tokens will be accepted.
+    pub(super) fn bounded_mask(&mut self, work: u64) -> Result<MaskWithin, EngineError> {
+        let mut ways = FxHashMap::default();
+        let (mut mask, status) = self.bounded(work, &mut ways)?;
+        if status == MaskStatus::Bound
+            && let Some(shown) = &self.shown
+            && shown.at.is(&self.state, self.tokens_left(&self.state))
+        {
+            // What was proven before is proven still.
+            let mut both = MaskBuilder::new(self.grammar.vocabulary().n_words());
+            both.union(&mask);
+            both.union(&shown.mask);
+            mask = Arc::new(both.finish());
+            ways.extend(shown.ways.iter().map(|(token, way)| (*token, way.clone())));
+        }
+        self.show(&mask, ways);
+        Ok((mask, status))
+    }
+
+    /// Remembers the mask of the present state, if accepting its tokens could take more work than a call may do.
+    pub(super) fn show(&mut self, mask: &Arc<MaskForm>, ways: FxHashMap<TokenId, Arc<[TokenId]>>) {
+        self.shown = Some(Arc::new(Shown { at: self.at(), mask: mask.clone(), ways }));
+    }
+
+    /// Remembers how the text can go on after `token`, with which `before` has become the present state, if that is known.
+    pub(super) fn go_along(&mut self, before: &State, token: TokenId) {
+        let n_left = self.tokens_left(before);
+        let known = match (&self.known_way, &self.shown) {
+            (Some(way), _) if way.at.is(before, n_left) && way.first() == Some(token) => {
+                Some((way.tokens.clone(), way.start + 1))
+            }
+            (_, Some(shown)) if shown.at.is(before, n_left) => {
+                shown.ways.get(&token).map(|tokens| (tokens.clone(), 0))
+            }
+            _ => None,
+        };
+        self.known_way = known.map(|(tokens, start)| KnownWay { at: self.at(), tokens, start });
+    }
+
+    fn at(&self) -> At {
+        At { state: self.state.clone(), n_left: self.tokens_left(&self.state) }
+    }
+
+    fn bounded(
+        &self,
+        work: u64,
+        ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
+    ) -> Result<MaskWithin, EngineError> {
+        let kept = work / KEPT_PART;
+        match limit(work - kept).run(|| self.exact_mask()) {
+            // One of the other limits is no reason to end a text either.
+            Err(error) if error.is_limit() => {}
+            mask => return mask,
+        }
+        let mut mask = limit(kept).run(|| self.proven_mask(Tries::ALL, ways))?;
+        for tries in Tries::FOR_ONE {
+            if mask.len() == 0 {
+                mask = self.proven_mask(tries, ways)?;
+            }
+        }
+        if mask.len() == 0 {
+            if let Some(form) = self.step_along(ways)? {
+                return Ok((Arc::new(form), MaskStatus::Bound));
+            }
+            match self.exact_mask() {
+                Err(error) if error.is_limit() => {
+                    mask = limit(LAST_WORK).run(|| self.proven_mask(Tries::LAST, ways))?;
+                    if mask.len() == 0 {
+                        return Err(error);
+                    }
+                }
+                mask => return mask,
+            }
+        }
+        Ok((Arc::new(mask), MaskStatus::Bound))
+    }
+
+    /// The first token of a completion where items or keys must differ, however much work it takes to find one.
+    fn step_along(
+        &self,
+        ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
+    ) -> Result<Option<MaskForm>, EngineError> {
+        let Some(n_left) = self.tokens_left(&self.state).filter(|_| self.state.watching.is_some()) else {
+            return Ok(None);
+        };
+        let steps = match self.ask(|machine| machine.next_steps(&self.state, n_left)) {
+            Err(error) if error.is_limit() => return Ok(None),
+            steps => steps?,
+        };
+        let Some((&first, rest)) = steps.split_first() else { return Ok(None) };
+        if !rest.is_empty() {
+            ways.insert(first, rest.into());
+        }
+        Ok(Some(MaskForm::Sparse([first.0].into())))
+    }
+
+    /// Tokens that are proven to be allowed, and of those that are tried one by one at most `most`.
+    fn proven_mask(
+        &self,
+        tries: Tries,
+        ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
+    ) -> Result<MaskForm, EngineError> {
+        let vocabulary = self.grammar.vocabulary();
+        let mut mask = MaskBuilder::new(vocabulary.n_words());
+        let state = &self.state;
+        let n_left = self.tokens_left(state);
+        if n_left != Some(0) && self.is_accepting() {
+            mask.insert_all(vocabulary.eos_token_ids());
+        }
+        if let Some(way) = self.known_way.as_ref().filter(|way| way.at.is(state, n_left)) {
+            mask.insert_all(way.first().as_slice());
+        }
+        // Something is left for tokens that are tried.
+        let known = meter::left() / 4 * 3;
+        let add = || self.ask(|machine| machine.add_proven(state, n_left, &mut mask));
+        if let Err(error) = limit(known).run(add)
+            && !error.is_limit()
+        {
+            return Err(error);
+        }
+        // Known by now; these need not be tried.
+        let proven = mask.finish();
+        let mut words = vec![0; vocabulary.n_words()];
+        proven.write(&mut words);
+        let mut mask = MaskBuilder::new(vocabulary.n_words());
+        mask.union(&proven);
+        let first = self.ask(|machine| machine.reader.next_bytes(state.config)).unwrap_or(ByteSet::FULL);
+        let mut n_found = 0;
+        for id in (0..vocabulary.n_ids() as u32).map(TokenId) {
+            let Some(bytes) = vocabulary.text(id) else { continue };
+            let is_possible = bytes.first().is_some_and(|&byte| first.contains(byte));
+            if !is_possible || bytes.len() > tries.max_bytes || mask_contains(&words, id) {
+                continue;
+            }
+            if meter::spend(UNITS_PER_TRY).is_err() {
+                break;
+            }
+            match limit(tries.work).run(|| self.ask(|machine| machine.allows(state, bytes, n_left))) {
+                Ok(Some(way)) => {
+                    mask.insert_all(&[id]);
+                    n_found += 1;
+                    ways.extend(way.map(|way| (id, way.into())));
+                }
+                Ok(None) => {}
+                Err(error) if error.is_limit() => {}
+                Err(error) => return Err(error),
+            }
+            if n_found == tries.most {
+                break;
+            }
+        }
+        Ok(mask.finish())
+    }
+
+    /// Whether the last mask, made with the work that a call may do, had `token` after `state`.
+    pub(super) fn has_shown(&self, state: &State, token: TokenId) -> bool {
+        let Some(shown) = self.shown.as_ref().filter(|shown| shown.at.is(state, self.tokens_left(state)))
+        else {
+            return false;
+        };
+        let symbol =
+            self.grammar.readings(token).symbol.map(|symbol| self.grammar.vocabulary().symbol(symbol));
+        shown.mask.contains(token) || symbol.is_some_and(|symbol| shown.mask.contains(symbol))
+    }
+
+    /// What one call may do.
+    pub(super) fn call_meter(&self) -> Meter {
+        limit(self.grammar.shared().limits.mask_work.unwrap_or(u64::MAX))
+    }
+
+    /// Runs `ask` with the work that a call may do; `None` if that does not suffice.
+    pub(super) fn within_work<T>(
+        &self,
+        ask: impl FnOnce() -> Result<T, EngineError>,
+    ) -> Result<Option<T>, EngineError> {
+        match self.call_meter().run(ask) {
+            Err(error) if error.is_out_of_work() => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The same question has the same answer, whatever was asked before: in a fresh grammar, after any other questions, after caches were
+//! dropped, and on any thread.
+//!
+//! Questions about limits on tokens are searches with limits on work, which small limits reach often. An answer is all that a caller sees:
+//! the number or the mask, its status, or the error.
+//!
+//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test same_answer` runs the full campaign; without the variable 200 cases of
+//! each kind run.
+
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::thread;
+
+use maskwright::json_schema::{SchemaConfig, Whitespace};
+use maskwright::{
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, MaskStatus, Matcher, TokenCountStatus,
+    TokenId, Tokenizer,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::TestRunner;
+
+/// Grammars of one kind, and the tokens of a vocabulary that they share; the last one ends a text.
+struct Kind {
+    sources: Vec<GrammarSource>,
+    tokens: &'static [&'static str],
+}
+
+fn bytes() -> Kind {
+    let grammars = [
+        r#"root ::= "[" list "]"
+list ::= item ("," item)*
+item ::= [0-9]+ | "[" list "]""#,
+        r#"root ::= "a"* ("b" root "]" | "1" | "ab")"#,
+        r#"root ::= s
+s ::= "a" | "b" s s | "[" s "]" s"#,
+        r#"root ::= [ab1]{2,9} ("," [ab]{3})* "]"?"#,
+    ];
+    let mut sources = grammars.map(GrammarSource::gbnf).to_vec();
+    let mut any_order = SchemaConfig::default();
+    any_order.property_order = maskwright::json_schema::PropertyOrder::Any;
+    any_order.whitespace = Whitespace::Compact;
+    let keys = r#"{"type": "object", "properties": {"a": {"const": 1}, "b": {}, "ab": {}}, "required": ["a", "b"], "additionalProperties": false}"#;
+    sources.push(GrammarSource::json_schema(keys, any_order));
+    Kind { sources, tokens: JSON_TOKENS }
+}
+
+const JSON_TOKENS: &[&str] = &[
+    "[", "]", "{", "}", "\"a\"", "\"", "a", "b\"", ",", "{\"a\":", "\"b\":1", ",\"a\":1", "1", " ", "b",
+    "1]", "]]", ":", "</s>",
+];
+
+fn watched() -> Kind {
+    let mut config = SchemaConfig::default();
+    config.whitespace = Whitespace::Compact;
+    let schemas = [
+        r#"{"type": "array", "uniqueItems": true, "items": {"enum": ["a", 1, 11]}}"#,
+        r#"{"type": "array", "uniqueItems": true, "minItems": 2, "items": {"type": ["integer", "string"]}}"#,
+        r#"{"type": "object", "additionalProperties": {"const": 1}, "minProperties": 2}"#,
+        r#"{"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": {"const": 1}}"#,
+    ];
+    let sources = schemas.map(|schema| GrammarSource::json_schema(schema, config)).to_vec();
+    Kind { sources, tokens: JSON_TOKENS }
+}
+
+/// What is asked of the session after some tokens.
+#[derive(Clone, Debug)]
+enum Question {
+    /// How many tokens complete the text.
+    Least,
+    /// The tokens that do.
+    Finish,
+    /// The mask, within so many tokens beyond those there are.
+    Mask(usize),
+    /// Whether a token is allowed then.
+    Allows(usize, TokenId),
+}
+
+/// A number or a mask with its status, or the error.
+type Answer = String;
+
+/// What cases came to.
+#[derive(Default)]
+struct Counts {
+    exact: Cell<u32>,
+    bound: Cell<u32>,
+}
+
+fn ask(grammar: &Arc<CompiledGrammar>, tokens: &[TokenId], question: &Question) -> (Answer, Option<bool>) {
+    let limit = match question {
+        Question::Least | Question::Finish => None,
+        Question::Mask(more) | Question::Allows(more, _) => Some(tokens.len() + more),
+    };
+    let answer = || {
+        let mut matcher = Matcher::with_max_tokens(grammar, limit)?;
+        let n_accepted = matcher.accept_tokens(tokens)?;
+        if n_accepted < tokens.len() {
+            return Ok((format!("{n_accepted} of the tokens are accepted"), None));
+        }
+        Ok(match question {
+            Question::Least => {
+                let least = matcher.tokens_to_finish()?;
+                (format!("{least:?}"), Some(least.status == TokenCountStatus::Exact))
+            }
+            Question::Finish => (format!("{:?}", matcher.finish()?.len()), None),
+            Question::Mask(_) => {
+                let mask: Vec<u32> = matcher.mask()?.iter().map(|token| token.0).collect();
+                let status = matcher.mask_status();
+                (format!("{mask:?}, {status:?}"), Some(status == MaskStatus::Exact))
+            }
+            Question::Allows(_, token) => (format!("{}", matcher.validate_tokens(&[*token])?), None),
+        })
+    };
+    answer().unwrap_or_else(|error: maskwright::Error| (error.to_string(), None))
+}
+
+/// A text by choices among the tokens that are allowed, and what is asked there.
+#[derive(Clone, Debug)]
+struct Asked {
+    choices: Vec<Index>,
+    question: Question,
+}
+
+fn arb_asked(n_vocab: usize) -> impl Strategy<Value = Asked> {
+    let question = prop_oneof![
+        Just(Question::Least),
+        Just(Question::Finish),
+        (1usize..12).prop_map(Question::Mask),
+        (1usize..12).prop_map(Question::Mask),
+        (1usize..12, 0..n_vocab as u32).prop_map(|(more, id)| Question::Allows(more, TokenId(id))),
+    ];
+    (vec(any::<Index>(), 0..8), question).prop_map(|(choices, question)| Asked { choices, question })
+}
+
+fn text(grammar: &Arc<CompiledGrammar>, choices: &[Index]) -> Vec<TokenId> {
+    let mut matcher = Matcher::new(grammar);
+    let mut tokens = Vec::new();
+    for choice in choices {
+        let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+        let token = *choice.get(&allowed);
+        if grammar.vocabulary().is_eos(token) || !matcher.accept_token(token).unwrap() {
+            break;
+        }
+        tokens.push(token);
+    }
+    tokens
+}
+
+fn campaign(kind: &Kind) {
+    let tokens: Vec<Vec<u8>> = kind.tokens.iter().map(|token| token.as_bytes().to_vec()).collect();
+    let n_vocab = tokens.len();
+    let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(n_vocab as u32 - 1)]).unwrap();
+    let compile = |source: &GrammarSource, budget_items: u64| {
+        let mut limits = Limits::default();
+        limits.budget_items = budget_items;
+        Compiler::with_limits(&tokenizer, limits).compile(source, &CompileOptions::default()).unwrap()
+    };
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let config = ProptestConfig { cases, max_shrink_iters: 300, ..ProptestConfig::default() };
+    let counts = Counts::default();
+    let strategy = (
+        any::<Index>(),
+        prop_oneof![0u64..12, 12u64..300, Just(400_000)],
+        vec(arb_asked(n_vocab), 2..7),
+        vec((any::<Index>(), prop::bool::weighted(0.1)), 10..30),
+    );
+    let judge = |(source, budget_items, asked, order): (Index, u64, Vec<Asked>, Vec<(Index, bool)>)| {
+        let source = source.get(&kind.sources);
+        let asked: Vec<(Vec<TokenId>, Question, Answer)> = asked
+            .into_iter()
+            .map(|Asked { choices, question }| {
+                let tokens = text(&compile(source, budget_items), &choices);
+                let (answer, is_exact) = ask(&compile(source, budget_items), &tokens, &question);
+                let count = match is_exact {
+                    Some(true) => Some(&counts.exact),
+                    Some(false) => Some(&counts.bound),
+                    None => None,
+                };
+                count.inspect(|count| count.set(count.get() + 1));
+                (tokens, question, answer)
+            })
+            .collect();
+        let shared = compile(source, budget_items);
+        let halves = [&order[..order.len() / 2], &order[order.len() / 2..]];
+        let ask_all = |order: &[(Index, bool)]| {
+            for (at, drops_caches) in order {
+                if *drops_caches {
+                    shared.clear_caches();
+                }
+                let (tokens, question, expected) = at.get(&asked);
+                let (answer, _) = ask(&shared, tokens, question);
+                if answer != *expected {
+                    return Err(format!("{question:?} after {tokens:?}: {answer} instead of {expected}"));
+                }
+            }
+            Ok(())
+        };
+        let outcomes = thread::scope(|scope| {
+            let threads = halves.map(|order| scope.spawn(|| ask_all(order)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        for outcome in outcomes {
+            prop_assert!(outcome.is_ok(), "{}", outcome.unwrap_err());
+        }
+        Ok(())
+    };
+    TestRunner::new(config).run(&strategy, judge).unwrap();
+    let (n_exact, n_bound) = (counts.exact.get(), counts.bound.get());
+    assert!(
+        n_exact >= cases / 4 && n_bound >= cases / 20,
+        "{n_exact} exact answers and {n_bound} bounds were compared"
+    );
+}
+
+#[test]
+fn grammars_over_bytes() {
+    campaign(&bytes());
+}
+
+#[test]
+fn what_sessions_remember() {
+    campaign(&watched());
+}
