@@ -8,11 +8,12 @@ use pyo3::types::PyDict;
 use crate::arguments::{Count, OfCall, Text};
 
 /// The names of the limits.
-const LIMITS: [&str; 13] = [
+const LIMITS: [&str; 14] = [
     "compile_fuel",
     "max_threads",
     "max_calls",
     "budget_items",
+    "mask_work",
     "max_states",
     "max_residue_size",
     "liveness_fuel",
@@ -66,6 +67,7 @@ impl LimitCounts {
             "max_threads" => limits.max_threads = count,
             "max_calls" => limits.max_calls = count,
             "budget_items" => limits.budget_items = count as u64,
+            "mask_work" => limits.mask_work = Some(count as u64),
             "row_cache_bytes" => limits.row_cache_bytes = count,
             "automaton_bytes" => limits.automaton_bytes = count,
             "machine_bytes" => limits.machine_bytes = count,

@@ -100,9 +100,17 @@ impl Matcher {
     ///
     /// Returns False if every token is allowed, so that the mask need not be applied.
     ///
+    /// `work`: the work units (some 20 ns each) that this mask may take, instead of the compiler's limit `mask_work`.
+    ///
     /// Raises ValueError if the mask is too narrow.
-    #[pyo3(signature = (mask, row=Int(0)), text_signature = "($self, mask, row=0)")]
-    fn fill_next_token_bitmask(&self, py: Python<'_>, mask: &Bound<'_, PyAny>, row: Int) -> PyResult<bool> {
+    #[pyo3(signature = (mask, row=Int(0), *, work=None), text_signature = "($self, mask, row=0, *, work=None)")]
+    fn fill_next_token_bitmask(
+        &self,
+        py: Python<'_>,
+        mask: &Bound<'_, PyAny>,
+        row: Int,
+        work: Option<Count>,
+    ) -> PyResult<bool> {
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
         if let Some(mut matcher) = self.matcher.try_lock()
@@ -110,13 +118,16 @@ impl Matcher {
         {
             return filled.or_raise();
         }
-        self.work(py, |matcher| matcher.fill_mask(words))
+        self.work(py, |matcher| match work {
+            Some(Count(work)) => matcher.fill_mask_within(words, Some(work as u64)),
+            None => matcher.fill_mask(words),
+        })
     }
 
     /// "exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
     /// safe to take.
     ///
-    /// A mask can be a bound in these cases. Under `max_tokens`: the search could not decide whether some token leaves
+    /// A mask can be a bound in these cases. With the limit `mask_work` or `work`: that did not suffice. Under `max_tokens`: the search could not decide whether some token leaves
     /// enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
     /// With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
     /// search could not decide whether the text can still be finished. In a Lark grammar with a lexer: the search could not

@@ -121,3 +121,26 @@ def test_texts_whose_items_differ_are_finished(real_tokenizer):
         assert len(ids) < least and status == "upper"
         # Also where no search was given up before.
         assert maskwright.Matcher(grammar, max_tokens=least).max_tokens == least
+
+
+@pytest.mark.parametrize("spare", range(4))
+@pytest.mark.parametrize("text", ['{"":"","a":"', '{"":"', '{"', '{"x":"","":"'])
+def test_a_mask_and_its_tokens_agree_where_keys_differ(text, spare):
+    """`","` and `",",` lead to one place of the grammar, within a key; but the key that the first one begins is there already."""
+    words = [b'",",', b'","', b'","x', b'":""', b'":"","', b'{"', b'""', b'"}', b'",', b'":"', b"xy", b'":"","y":""}']
+    tokens = [bytes([byte]) for byte in b'{}":,axy!'] + words
+    tokenizer = maskwright.Tokenizer.from_tokens([*tokens, b"</s>"], eos=[len(tokens)])
+    schema = {"type": "object", "additionalProperties": {"const": ""}, "minProperties": 4}
+    grammar = maskwright.Compiler(tokenizer).compile_json_schema(schema, whitespace="compact")
+    start = maskwright.Matcher(grammar)
+    assert start.accept_bytes(text.encode())
+    limit = start.n_tokens + start.tokens_to_finish() + spare
+    matcher = maskwright.Matcher(grammar, max_tokens=limit)
+    assert matcher.accept_bytes(text.encode())
+    mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+    matcher.fill_next_token_bitmask(mask)
+    is_exact = matcher.mask_status == "exact"
+    for id in range(tokenizer.vocab_size):
+        is_allowed = bool(mask[0, id // 32] >> (id % 32) & 1)
+        if is_exact or is_allowed:
+            assert is_allowed == (matcher.validate_tokens([id]) == 1), tokens[id : id + 1]

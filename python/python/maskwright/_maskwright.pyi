@@ -59,6 +59,7 @@ class _Limits(TypedDict, total=False):
     max_threads: int
     max_calls: int
     budget_items: int
+    mask_work: int
     max_states: int
     max_residue_size: int
     liveness_fuel: int
@@ -337,6 +338,9 @@ class Compiler:
       * `compile_fuel`: work units of one compilation.
       * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that may begin at one byte.
       * `budget_items`: work units of one search for the least number of tokens; beyond it the answer is an upper bound.
+      * `mask_work`: work units, of some 20 ns, of one mask, and of one call that accepts or checks tokens; no limit by default. If they do
+        not suffice, the mask has the tokens that are proven to be allowed by then, and its status is "bound"; if none is proven, one is
+        looked for with more work. A token that is not decided is refused, unless the last mask had it.
       * `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern, for example), the work units
         of one step in it, and those of one search for a word of it.
       * `infill_work`: work units of one question to a Template or Canvas; `max_positions`: the positions of a Canvas, or the fixed
@@ -697,7 +701,9 @@ class Matcher:
     @property
     def stop_token_ids(self) -> list[int]:
         """The tokens that end this text beside the tokenizer's own, as they were given."""
-    def fill_next_token_bitmask(self, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0) -> bool:
+    def fill_next_token_bitmask(
+        self, mask: npt.NDArray[np.int32] | _Tensor, row: int = 0, *, work: int | None = None
+    ) -> bool:
         """Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
         CPU tensor of shape (rows, words). Words beyond the vocabulary are cleared.
 
@@ -707,6 +713,8 @@ class Matcher:
 
         Returns False if every token is allowed, so that the mask need not be applied.
 
+        `work`: the work units (some 20 ns each) that this mask may take, instead of the compiler's limit `mask_work`.
+
         Raises ValueError if the mask is too narrow.
         """
     @property
@@ -714,7 +722,7 @@ class Matcher:
         """"exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
         safe to take.
 
-        A mask can be a bound in these cases. Under `max_tokens`: the search could not decide whether some token leaves
+        A mask can be a bound in these cases. With the limit `mask_work` or `work`: that did not suffice. Under `max_tokens`: the search could not decide whether some token leaves
         enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
         With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
         search could not decide whether the text can still be finished. In a Lark grammar with a lexer: the search could not

@@ -2,6 +2,7 @@
 //!
 //! * `maskbench`: compile, first mask, masks and commits over MaskBench, with the verdicts checked.
 //! * `pains`: what other engines fall over, with the answers checked.
+//! * `hostile`: masks in a bounded amount of work under hostile grammars; a mask that is empty or takes over 50 ms fails.
 //! * `instructions`: instructions instead of time, of a small fixed set; without Python.
 //! * `parallel`: how sessions of one grammar share two cores.
 //! * `serving`: threads that compile while others fill masks, for minutes; a freeze or a call over 5 s fails.
@@ -38,6 +39,15 @@ pub(crate) enum Bench {
         #[arg(long)]
         tokenizer: PathBuf,
     },
+    /// Random walks under hostile grammars, masks in a bounded amount of work.
+    Hostile {
+        /// A tokenizer.json.
+        #[arg(long)]
+        tokenizer: PathBuf,
+        /// How many random grammars there are beside the known ones.
+        #[arg(long, default_value_t = 200)]
+        random: u32,
+    },
     /// Count the instructions of a small fixed set, and compare them with those recorded.
     Instructions(instructions::Arguments),
     /// Fill masks of one grammar on one thread and on two.
@@ -69,6 +79,12 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
             let tokenizer = tokenizer.canonicalize()?;
             let python = python_env::with_peers(&PEERS)?;
             run(Command::new(python).arg(root().join("xtask/bench/pains.py")).arg(tokenizer))
+        }
+        Bench::Hostile { tokenizer, random } => {
+            let tokenizer = tokenizer.canonicalize()?;
+            let mut program = Command::new(python_env::with_peers(&PEERS)?);
+            program.arg(root().join("xtask/bench/hostile.py")).arg(tokenizer);
+            run(program.arg(random.to_string()))
         }
         Bench::Parallel { tokenizer } => {
             let tokenizer = tokenizer.canonicalize()?;

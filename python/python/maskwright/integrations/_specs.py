@@ -36,6 +36,9 @@ N_KEPT = 512
 #: How long a compilation may take. The compiler's own limits count work, and hold first for most grammars.
 COMPILE_SECONDS = 5.0
 
+#: Work units that one mask may take: some 10 to 20 ms. A step of a server waits for the masks of all its sequences.
+MASK_WORK = 400_000
+
 _UNTRUSTED_DEPTH = 256
 
 

@@ -40,7 +40,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError
 from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
-from maskwright.integrations._specs import N_KEPT, Grammars, Kind, Spec, Whitespace
+from maskwright.integrations._specs import MASK_WORK, N_KEPT, Grammars, Kind, Spec, Whitespace
 from maskwright.integrations._text import Batch, Text, first_matcher, is_on
 
 if TYPE_CHECKING:
@@ -278,7 +278,10 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     from sglang.srt.runtime_context import get_serving
 
     serving = get_serving()
-    backend = Backend(Compiler(_read(tokenizer, vocab_size, eos_token_ids)), whitespace_in(serving))
+    # Which tokens a bounded mask lacks depends on what the process did before, and all ranks need the same masks.
+    is_alone = getattr(server_args, "tp_size", 1) == 1 and getattr(server_args, "pp_size", 1) == 1
+    compiler = Compiler(_read(tokenizer, vocab_size, eos_token_ids), {"mask_work": MASK_WORK} if is_alone else None)
+    backend = Backend(compiler, whitespace_in(serving))
     _hook()
     if serving.reasoning_parser:
         parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from maskwright._maskwright import Compiler, Tokenizer, TokenizerError
-from maskwright.integrations._specs import Grammars, Kind, Spec, whitespace_of
+from maskwright.integrations._specs import MASK_WORK, Grammars, Kind, Spec, whitespace_of
 from maskwright.integrations._text import Batch, Text, first_matcher, is_on
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def grammars_of(tokenizer: Any, model_config: Any) -> Grammars:
     with _LOCK:
         known = _GRAMMARS.get(tokenizer)
         if known is None or known[0] != vocab_size:
-            made = Grammars(Compiler(_read(tokenizer, model_config, vocab_size)), LOG)
+            made = Grammars(Compiler(_read(tokenizer, model_config, vocab_size), {"mask_work": MASK_WORK}), LOG)
             known = _GRAMMARS[tokenizer] = (vocab_size, made)
     return known[1]
 
