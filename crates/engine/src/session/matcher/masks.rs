@@ -41,8 +41,8 @@ impl Matcher {
             Some(work) => self.bounded_mask(work)?,
             None => self.exact_mask()?,
         };
-        let is_end = form.len() == 0 && status == MaskStatus::Exact && self.is_accepting();
-        if self.grammar.vocabulary().eos_token_ids().is_empty() && is_end {
+        let has_no_end = self.grammar.vocabulary().eos_token_ids().is_empty();
+        if has_no_end && status == MaskStatus::Exact && form.len() == 0 && self.is_accepting() {
             return Ok(self.fill_after_end(words));
         }
         let ends = if self.names_ends_in(&form) { Some(self.end_tokens(self.state.config)?) } else { None };
