@@ -5,8 +5,8 @@
 //! number of copies. So the word of a `minLength` of a million takes time in its own length. Below an
 //! intersection or complement, an A* search over derivatives (the minimal lengths that nodes carry are
 //! lower bounds) finds the length, and a depth-first walk in byte order within that length finds the least
-//! word, remembering from which residues too short a rest failed. The lengths of the residues along a word are kept: where a later search
-//! comes to one of them, it has its answer. So the words of many residues of one expression take little more than one.
+//! word, remembering from which residues too short a rest failed. The lengths of the residues along a word are kept, and a later search
+//! ends when it reaches one of them. So finding the words of many residues of one expression takes little more time than finding one.
 //!
 //! Rejected: breadth-first search over states (quadratic in counts).
 

@@ -55,7 +55,8 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Nothing is known yet; `spelling` is what grammars share. Only completions in the extent count that enter none of the terminals that are `avoided`.
+    /// Nothing is known yet; `spelling` is what grammars share. Only completions in the extent count that enter none of the
+    /// terminals that are `avoided`.
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         spelling: Arc<Mutex<Spelling>>,
@@ -91,7 +92,7 @@ impl Budget {
         self.summaries.allow(work);
     }
 
-    /// Whether nothing has been asked yet.
+    /// Whether no search has done any work yet.
     pub(crate) fn is_fresh(&self) -> bool {
         self.summaries.work() == 0
     }

@@ -3,9 +3,9 @@
 //! Upper bounds are asked first, since they are found faster; then the exact search, within a limit on its work; and where
 //! that would leave no token, the exact search again, with more work.
 //!
-//! **The same question has the same answer**, whatever was asked before. What a question takes depends on what is known, so a limit on
-//! work alone would not do. An answer is, by definition, that of a search which begins with nothing known and may do `of_question` work.
-//! Questions share a table all the same: as long as all that was done in it is at most half as much, a search of its own would not have
+//! **The same question has the same answer**, whatever was asked before. The work of a question depends on what is known, so limiting that
+//! work is not enough. By definition, an answer is that of a search that starts with an empty table and may do `of_question` work.
+//! Questions still share a table. While the whole work in it is at most half of that limit, a search with an empty table would not have
 //! reached its limit either. Otherwise the question gets a fresh table, which takes the place of the shared one.
 //!
 //! Half, because the two searches are not the same item by item: items of equal cost come in another order, and futures are merged in other

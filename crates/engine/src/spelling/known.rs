@@ -1,4 +1,4 @@
-//! What is known of the tokens that stay in a terminal, without any work but looking it up.
+//! The tokens that are already known to stay in a terminal.
 //!
 //! Used where a call has no more work to spend: the transitions that a row or partition has made so far are kept.
 

@@ -216,7 +216,7 @@ impl Watcher<'_> {
         self.mask_of_watched(&Place { config, watching: watching.clone() }, n_left, false)
     }
 
-    /// Adds tokens to `mask` that begin completions of which it is known that they fit.
+    /// Adds tokens to `mask` that begin completions already known to fit.
     ///
     /// # Errors
     /// If the call is out of work; what was added is right.

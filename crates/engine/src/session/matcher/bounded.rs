@@ -5,9 +5,9 @@
 //! An example: the pattern `(a|b)*a(a|b){24}x` has millions of residues that tokens can reach. Within 20 ms some hundred tokens are proven
 //! to be allowed: those are the mask, and its status is a bound. The next mask finds their residues known.
 //!
-//! Half of the work goes to the mask itself. If it does not suffice, the other half goes to tokens that are proven with what is known by
-//! then: those that stay in a terminal, and then tokens one by one, by ascending ids, since those of frequent texts come first. If
-//! none is proven, one is looked for however much work it takes: a text that can go on is never left without a token.
+//! Half of the work goes to the mask itself. If that is not enough, the other half goes to tokens that can be proven with what is known
+//! by then. First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
+//! ids. If none is proven, one is searched for without this limit: a text that can continue always has a token.
 //!
 //! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
 //! last mask. Where items or keys must differ, it also remembers the completions that were found for the mask's tokens, and follows

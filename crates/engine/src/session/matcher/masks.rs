@@ -25,8 +25,8 @@ impl Matcher {
         self.fill_mask_within(words, self.grammar.shared().limits.mask_work)
     }
 
-    /// [`fill_mask`](Matcher::fill_mask) in about so many units of work (some 20 ns each), whatever [`Limits::mask_work`](crate::Limits::mask_work) says. If
-    /// they do not suffice, the mask has the tokens that are proven by then (if there are none, one that takes more work), and its
+    /// [`fill_mask`](Matcher::fill_mask) in about so many units of work (some 20 ns each), whatever
+    /// [`Limits::mask_work`](crate::Limits::mask_work) says. If they do not suffice, the mask has the tokens that are proven by then (if there are none, one that takes more work), and its
     /// [status](Matcher::mask_status) is a bound. [`accept_token`](Matcher::accept_token) takes each of them.
     ///
     /// # Errors
