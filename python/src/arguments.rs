@@ -14,7 +14,7 @@ use pyo3::type_object::PyTypeInfo;
 use pyo3::types::{PyBytes, PySlice, PyString, PyType};
 
 use crate::errors;
-use crate::work::detached;
+use crate::interrupt::aside;
 // Which exception says that an argument is wrong: one of a grammar, of a schema, of a tokenizer, or of the call as such.
 pub(crate) use crate::errors::{
     Error as OfCall, GrammarError as OfGrammar, SchemaError as OfSchema, TokenizerError as OfTokenizer,
@@ -140,7 +140,8 @@ pub(crate) fn is_path(given: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// # Errors
 /// OSError, with the file's name, if it cannot be read.
 pub(crate) fn file_bytes(py: Python<'_>, file: &Path) -> PyResult<Vec<u8>> {
-    detached(py, || std::fs::read(file))?.map_err(|error| os_error(&error, file))
+    let path = file.to_owned();
+    aside(py, || std::fs::read(path))?.map_err(|error| os_error(&error, file))
 }
 
 /// An error of the system as Python's own functions raise it.

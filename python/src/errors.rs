@@ -128,6 +128,11 @@ pub(crate) fn internal(panic: &(dyn Any + Send)) -> PyErr {
     InternalError::new_err(format!("a bug in maskwright: {}", message.unwrap_or("a panic without a message")))
 }
 
+/// The exception where the system has no thread to give.
+pub(crate) fn no_thread(error: &std::io::Error) -> PyErr {
+    PyRuntimeError::new_err(format!("cannot start a thread: {error}"))
+}
+
 /// Turns a result of the library into one for Python. Call it with the interpreter held.
 pub(crate) trait OrRaise<T> {
     /// The value, or the exception for the error.

@@ -1,7 +1,7 @@
 //! `maskwright.Template`, `Hole` and `Canvas`: texts of which some parts are known.
 
 use maskwright::infill::{CanvasConfig, CanvasStatus, Part, Verdict};
-use maskwright::{CompileOptions, Error, MaskStatus, TokenId, mask_words};
+use maskwright::{CancelToken, CompileOptions, Error, MaskStatus, TokenId, mask_words};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -10,8 +10,9 @@ use crate::arguments::{Int, OfCall, TextBytes, ints, known_token, vocabulary_ids
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
+use crate::interrupt::{self, stoppable};
 use crate::matcher::{token_id, token_ids};
-use crate::work::{Guarded, detached, with, work_on};
+use crate::work::{Guarded, with, work_on};
 
 /// A part of a Template that is to be filled in: with any text, with at most `max_tokens` tokens, or with exactly
 /// `tokens` tokens.
@@ -100,7 +101,7 @@ impl Template {
         let parts = parts.iter().map(part).collect::<PyResult<Vec<Part>>>()?;
         let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();
         let infiller = infiller(grammar)?;
-        let made = detached(grammar.py(), || maskwright::Template::new(&infiller, parts))?;
+        let made = stoppable(grammar.py(), || maskwright::Template::new(&infiller, parts.clone()))?;
         let template = Guarded::new(made.or_raise()?);
         Ok(Template { template, n_holes, n_vocab: infiller.vocabulary().n_vocab() })
     }
@@ -227,7 +228,7 @@ impl Canvas {
         let positions: Vec<Option<TokenId>> = positions.into_iter().map(known).collect::<PyResult<_>>()?;
         let config = CanvasConfig::with_padding(known(padding_id)?).and_mask(known(mask_id)?);
         let infiller = infiller(grammar)?;
-        let made = detached(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
+        let made = stoppable(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
         let canvas = Guarded::new(made.or_raise()?);
         Ok(Canvas { canvas, grammar: grammar.clone().unbind(), n_positions: positions.len(), n_vocab })
     }
@@ -361,7 +362,12 @@ fn status_name(status: CanvasStatus) -> &'static str {
 /// The infiller of a grammar; made now, without the interpreter, if this is the first use.
 fn infiller(grammar: &Bound<'_, CompiledGrammar>) -> PyResult<maskwright::infill::Infiller> {
     let compiled = &grammar.get().grammar;
-    detached(grammar.py(), || compiled.infiller(&CompileOptions::default()))?.or_raise()
+    let make = |token| {
+        let mut options = CompileOptions::default();
+        options.cancel = Some(token);
+        compiled.infiller(&options)
+    };
+    interrupt::run(grammar.py(), &CancelToken::new(), make)?.or_raise()
 }
 
 fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
@@ -386,7 +392,7 @@ fn fill<T: Send>(
     infilling: &Guarded<T>,
     words: &mut [u32],
     n_vocab: usize,
-    write: impl FnOnce(&mut T, &mut [u32]) -> Result<MaskStatus, Error> + Send,
+    mut write: impl FnMut(&mut T, &mut [u32]) -> Result<MaskStatus, Error> + Send,
 ) -> PyResult<&'static str> {
     let n_words = mask_words(n_vocab);
     if words.len() < n_words {

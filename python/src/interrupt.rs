@@ -1,27 +1,37 @@
 //! Work that Ctrl-C ends.
 //!
-//! Python runs signal handlers on its main thread only, and only when that thread asks for them. So work
-//! asks itself, through its [`CancelToken`]: every 10 ms it takes the interpreter for a moment and looks for signals.
-//! On other threads than the main one there never are any.
+//! Python runs signal handlers on its main thread only, and only when that thread asks for them. There are three kinds of work:
 //!
-//! When a handler raises, the work is cancelled, and what was raised comes out once it has ended. Work that ends between
-//! two looks asks once more at its end, so whatever was raised during it has cancelled its token.
+//! * Compilation ([`run`]) asks itself, through its [`CancelToken`]: every 10 ms it takes the interpreter for a moment and looks for
+//!   signals. When a handler raises, the work is cancelled, and what was raised comes out once it has ended. Work that ends between
+//!   two looks asks once more at its end, so whatever was raised during it has cancelled its token.
+//! * Calls of sessions and canvases ([`stoppable`]) hold locks while they work, so no handler may run. They only look whether Ctrl-C was
+//!   pressed ([`maskwright::watched`]), stop, and let the handler run when the locks are free. If it does not raise, the
+//!   work begins again; what was learnt before makes it shorter.
+//! * Reading of files ([`aside`]) asks nobody. It has a thread of its own while the caller waits.
 //!
-//! Rejected: work on a thread of its own while the main thread waits. Starting one takes some 20 us on an idle
+//! On other threads than the main one there never are any signals.
+//!
+//! Rejected: a thread of its own for all work. Starting one takes some 20 us on an idle
 //! machine, a fifth of a usual compilation, and on a busy one the two hand-overs took milliseconds (the median of compiling a schema
 //! and its first mask was 4.0 ms, of which 0.1 ms was work). Rejected: one worker thread kept for the process. It would be
 //! gone after `os.fork`, and the first compilation in the child would wait for ever.
 
+use std::cell::Cell;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use maskwright::CancelToken;
 use pyo3::prelude::*;
 
+use crate::errors;
 use crate::work::{detached, outside};
 
 /// How long a signal may wait.
 const INTERVAL: Duration = Duration::from_millis(10);
+/// The same while locks are held: to take the interpreter can take as long as other threads keep it.
+const INTERVAL_OF_CALLS: Duration = Duration::from_millis(40);
 
 /// Runs `work` without the interpreter, with the token that it has to carry: `cancel`, which is also cancelled
 /// when a signal handler raises.
@@ -55,6 +65,92 @@ pub(crate) fn run<T: Send>(
             Err(error)
         }
         None => Ok(result),
+    }
+}
+
+/// Runs `work` without the interpreter, again if Ctrl-C stops it and no handler raises.
+///
+/// # Errors
+/// What a signal handler raised; InternalError if `work` panics.
+pub(crate) fn stoppable<T: Send>(py: Python<'_>, mut work: impl FnMut() -> T + Send) -> PyResult<T> {
+    unless_stopped(py, || detached(py, || watched(&mut work)))
+}
+
+/// Runs `run`, which gives what [`watched`] does, again if Ctrl-C stops it and no handler raises.
+///
+/// # Errors
+/// What a signal handler raised; those of `run`.
+pub(crate) fn unless_stopped<T>(py: Python<'_>, mut run: impl FnMut() -> PyResult<(T, bool)>) -> PyResult<T> {
+    loop {
+        let (result, is_stopped) = run()?;
+        if !is_stopped {
+            return Ok(result);
+        }
+        py.check_signals()?;
+    }
+}
+
+/// Runs `work`, on a thread without the interpreter, until Ctrl-C stops it; says also whether it did. What is returned then is worthless.
+pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> (T, bool) {
+    maskwright::watched(until_interrupted(), work)
+}
+
+/// Runs `work` on a thread of its own, and leaves it behind if a signal handler raises.
+///
+/// # Errors
+/// What a signal handler raised; InternalError if `work` panics.
+pub(crate) fn aside<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (sender, mut receiver) = sync_channel(1);
+    let thread = std::thread::Builder::new().spawn(move || {
+        let result = crate::work::at_work(work);
+        // The caller may be gone.
+        let _ = sender.send(result);
+    });
+    let thread = thread.map_err(|error| errors::no_thread(&error))?;
+    loop {
+        // By a unique reference: a receiver is for one thread at a time.
+        let receiver = &mut receiver;
+        match py.detach(move || receiver.recv_timeout(INTERVAL)) {
+            Ok(result) => return Ok(result),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(match thread.join() {
+                    Err(panic) => errors::internal(&*panic),
+                    Ok(()) => errors::broken(),
+                });
+            }
+        }
+    }
+}
+
+/// Says now and then whether Ctrl-C was pressed. The handler has yet to run.
+fn until_interrupted() -> impl Fn() -> bool {
+    let last_look = Cell::new(Instant::now());
+    move || {
+        if last_look.get().elapsed() < INTERVAL_OF_CALLS {
+            return false;
+        }
+        let is_interrupted = Python::attach(is_interrupt_pending);
+        last_look.set(Instant::now());
+        is_interrupted
+    }
+}
+
+/// Whether Ctrl-C was pressed and its handler has not run, which stays so; never on another thread than the main one. No Python code
+/// may run here: it would run the handler.
+#[allow(unsafe_code, reason = "there is no safe function for it")]
+fn is_interrupt_pending(_py: Python<'_>) -> bool {
+    // SAFETY: both may be called by whoever holds the interpreter, as `_py` shows.
+    unsafe {
+        let is_pending = pyo3::ffi::PyOS_InterruptOccurred() != 0;
+        if is_pending {
+            // The question has answered itself: it is asked of the handler again.
+            pyo3::ffi::PyErr_SetInterrupt();
+        }
+        is_pending
     }
 }
 

@@ -11,8 +11,9 @@ use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, ints, vocab
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
+use crate::interrupt::stoppable;
 use crate::search::{self, Hypothesis};
-use crate::work::{Guarded, caught, detached, renew, with, work_on};
+use crate::work::{Guarded, caught, renew, with, work_on};
 
 /// The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
 ///
@@ -79,7 +80,7 @@ impl Matcher {
                     let grammar = compiled.grammar.with_stop_tokens(&stop_token_ids)?;
                     maskwright::Matcher::with_max_tokens(&grammar, max_tokens)
                 };
-                detached(grammar.py(), start)?.or_raise()?
+                stoppable(grammar.py(), start)?.or_raise()?
             }
         };
         Ok(Matcher { matcher: Guarded::new(matcher), grammar: grammar.clone().unbind(), stop_token_ids })
@@ -154,12 +155,14 @@ impl Matcher {
 
     /// Accepts tokens until one is refused, and returns how many were accepted.
     fn accept_tokens(&self, py: Python<'_>, ids: Vec<Int>) -> PyResult<usize> {
-        self.work(py, |matcher| matcher.accept_tokens(&token_ids(ids)))
+        let ids = token_ids(ids);
+        self.work(py, |matcher| matcher.accept_tokens(&ids))
     }
 
     /// How many of the tokens would be accepted, one after the other. The state does not change.
     fn validate_tokens(&self, py: Python<'_>, ids: Vec<Int>) -> PyResult<usize> {
-        self.work(py, |matcher| matcher.validate_tokens(&token_ids(ids)))
+        let ids = token_ids(ids);
+        self.work(py, |matcher| matcher.validate_tokens(&ids))
     }
 
     /// Accepts a text (bytes or str) if some text of the grammar continues with it, and returns whether one does.
@@ -335,7 +338,8 @@ impl Matcher {
             )));
         }
         let root = self.look(py, |matcher| Ok(matcher.fork()))?;
-        detached(py, || fill_draft_tree(root, &parents, &token_ids(ids), rows))?.or_raise()
+        let (ids, mut rows) = (token_ids(ids), rows);
+        stoppable(py, || fill_draft_tree(&root, &parents, &ids, &mut rows))?.or_raise()
     }
 
     /// Searches for texts that go on from here, over many calls of a model, and returns them as a list of Hypothesis,
@@ -454,9 +458,17 @@ impl Matcher {
     fn work<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut maskwright::Matcher) -> Result<R, Error> + Send,
+        mut work: impl FnMut(&mut maskwright::Matcher) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        work_on(py, &self.matcher, |matcher| unless_broken(matcher, work))?.or_raise()
+        let mut work = |matcher: &mut maskwright::Matcher| {
+            let before = matcher.fork();
+            let result = unless_broken(matcher, &mut work);
+            if maskwright::is_stopped() {
+                *matcher = before;
+            }
+            result
+        };
+        work_on(py, &self.matcher, &mut work)?.or_raise()
     }
 
     /// Looks something up in the matcher.
@@ -506,16 +518,16 @@ pub(crate) fn token_ids(ids: Vec<Int>) -> Vec<TokenId> {
 
 /// Fills a row for each node; which nodes were accepted. Takes a fork, which shares all, for each node.
 fn fill_draft_tree(
-    root: maskwright::Matcher,
+    root: &maskwright::Matcher,
     parents: &[i64],
     ids: &[TokenId],
-    rows: Vec<&mut [u32]>,
+    rows: &mut [&mut [u32]],
 ) -> Result<Vec<bool>, Error> {
     let mut nodes: Vec<Option<maskwright::Matcher>> = Vec::with_capacity(ids.len());
     for ((&parent, &id), words) in parents.iter().zip(ids).zip(rows) {
         let before = match usize::try_from(parent) {
             Ok(parent) => nodes[parent].as_ref(),
-            Err(_) => Some(&root),
+            Err(_) => Some(root),
         };
         let mut node = before.map(maskwright::Matcher::fork);
         if let Some(matcher) = &mut node

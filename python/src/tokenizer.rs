@@ -12,6 +12,7 @@ use crate::arguments::{
     wrong_type_but,
 };
 use crate::errors::{LimitError, OrRaise, TokenizerError};
+use crate::interrupt::aside;
 use crate::work::detached;
 
 /// The most tokens that are taken from a `tiktoken.Encoding`; the widest models have some 260,000.
@@ -47,7 +48,7 @@ impl Tokenizer {
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         let options = options(eos_token_ids, vocab_size)?;
-        detached(py, || maskwright::Tokenizer::from_file(&path.0, &options))?.or_raise().map(Tokenizer)
+        aside(py, move || maskwright::Tokenizer::from_file(&path.0, &options))?.or_raise().map(Tokenizer)
     }
 
     /// Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
@@ -104,7 +105,7 @@ impl Tokenizer {
             None => None,
         };
         let made =
-            detached(py, || maskwright::Tokenizer::from_json(json.0.as_bytes(), &options))?.or_raise()?;
+            aside(py, move || maskwright::Tokenizer::from_json(json.0.as_bytes(), &options))?.or_raise()?;
         Ok(Tokenizer(made.with_chat_template(template)))
     }
 
@@ -129,7 +130,7 @@ impl Tokenizer {
         let name = name.extract::<Text<OfTokenizer>>()?.0;
         let options = options(eos_token_ids, vocab_size)?;
         if is_name || BUILT_IN.contains(&name.as_str()) {
-            return detached(py, || maskwright::Tokenizer::from_tiktoken(&name, &options))?
+            return aside(py, move || maskwright::Tokenizer::from_tiktoken(&name, &options))?
                 .or_raise()
                 .map(Tokenizer);
         }
@@ -149,7 +150,7 @@ impl Tokenizer {
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         let options = options(eos_token_ids, vocab_size)?;
-        detached(py, || maskwright::Tokenizer::from_gguf(&path.0, &options))?.or_raise().map(Tokenizer)
+        aside(py, move || maskwright::Tokenizer::from_gguf(&path.0, &options))?.or_raise().map(Tokenizer)
     }
 
     /// Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
@@ -173,7 +174,8 @@ impl Tokenizer {
         };
         let (eos, special) = (vocabulary_ids(eos)?, vocabulary_ids(special_token_ids.unwrap_or_default())?);
         let tokens = tokens.into_iter().map(|token| token.0).collect();
-        let made = detached(py, || maskwright::Tokenizer::from_tokens_with_special(tokens, &eos, &special))?;
+        let make = move || maskwright::Tokenizer::from_tokens_with_special(tokens, &eos, &special);
+        let made = aside(py, make)?;
         made.or_raise().map(Tokenizer)
     }
 
@@ -252,7 +254,7 @@ impl Tokenizer {
     /// Raises TokenizerError if they are no saved tokenizer, damaged or of another version, or what they say is wrong.
     #[staticmethod]
     fn deserialize(py: Python<'_>, saved: Vec<u8>) -> PyResult<Tokenizer> {
-        detached(py, || maskwright::Tokenizer::deserialize(&saved))?.or_raise().map(Tokenizer)
+        aside(py, move || maskwright::Tokenizer::deserialize(&saved))?.or_raise().map(Tokenizer)
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Tokenizer>) -> Reduced<'py, (Bound<'py, PyBytes>,)> {
@@ -373,5 +375,5 @@ fn from_ranks(py: Python<'_>, encoding: &Bound<'_, PyAny>, options: TokenizerOpt
                 )
             })?,
     };
-    detached(py, || maskwright::Tokenizer::from_tokens(tokens, &eos))?.or_raise().map(Tokenizer)
+    aside(py, move || maskwright::Tokenizer::from_tokens(tokens, &eos))?.or_raise().map(Tokenizer)
 }

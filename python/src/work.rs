@@ -1,9 +1,9 @@
 //! Work without the interpreter, and how it behaves when the process forks.
 //!
 //! **Locks.** A call that holds the interpreter lock takes a lock of the engine only if it is free, and keeps it for as long as it
-//! takes to look something up. To wait or to work it releases the interpreter first ([`detached`]). Work calls no
-//! Python while it holds a lock; where it looks for signals ([`interrupt`](crate::interrupt)), it holds none. So no thread
-//! that holds the interpreter lock waits for one that needs it.
+//! takes to look something up. To wait or to work it releases the interpreter first ([`detached`]). Work runs no
+//! Python code while it holds a lock, although it may take the interpreter to see whether there are signals
+//! ([`interrupt`](crate::interrupt)). So no thread that holds the interpreter lock waits for one that needs it.
 //!
 //! **Forks.** A child of `os.fork` has the thread that forked and no other. A lock that another thread held then would stay
 //! locked in it for ever. So a fork waits until no thread is at work ([`before_fork`], which `os.register_at_fork` calls), and
@@ -21,6 +21,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::interrupt::{unless_stopped, watched};
 
 /// Twice the number of threads at work, plus 1 while a process forks.
 static STATE: AtomicUsize = AtomicUsize::new(0);
@@ -41,12 +42,13 @@ thread_local! {
 /// # Errors
 /// InternalError if `work` panics.
 pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    caught(|| {
-        py.detach(|| {
-            let _at_work = AtWork::begin();
-            work()
-        })
-    })
+    caught(|| py.detach(|| at_work(work)))
+}
+
+/// Runs `work`, on a thread without the interpreter, as work that a fork waits for.
+pub(crate) fn at_work<T>(work: impl FnOnce() -> T) -> T {
+    let _at_work = AtWork::begin();
+    work()
 }
 
 /// Runs `call`, which may hold the interpreter.
@@ -119,16 +121,17 @@ pub(crate) fn with<T: Send, R: Send>(
     })
 }
 
-/// Runs `work`, which may take long, on what a mutex guards.
+/// Runs `work`, which may take long, on what a mutex guards; again if Ctrl-C stops it and no handler raises.
 ///
 /// # Errors
-/// InternalError if `work` panics.
+/// What a signal handler raised, InternalError if `work` panics.
 pub(crate) fn work_on<T: Send, R: Send>(
     py: Python<'_>,
     guarded: &Guarded<T>,
-    work: impl FnOnce(&mut T) -> R + Send,
+    mut work: impl FnMut(&mut T) -> R + Send,
 ) -> PyResult<R> {
-    guarded.unless_broken(|| detached(py, || work(&mut guarded.lock())))
+    let mut run = || watched(|| work(&mut guarded.lock()));
+    unless_stopped(py, || guarded.unless_broken(|| detached(py, &mut run)))
 }
 
 /// As [`work_on`], for work that makes the value anew, which mends a broken one.
@@ -141,7 +144,7 @@ pub(crate) fn renew<T: Send, R: Send>(
     work: impl FnOnce(&mut T) -> R + Send,
 ) -> PyResult<R> {
     guarded.is_broken.store(false, Ordering::Relaxed);
-    work_on(py, guarded, work)
+    guarded.unless_broken(|| detached(py, || work(&mut guarded.lock())))
 }
 
 struct AtWork;

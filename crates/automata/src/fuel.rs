@@ -9,6 +9,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::meter;
+
 /// Ends a compilation from another thread.
 ///
 /// ```
@@ -135,11 +137,9 @@ impl Fuel {
     /// As [`spend`](Fuel::spend).
     #[inline]
     pub fn spend_unwatched(&self, units: u64) -> Result<(), FuelError> {
-        if let Some(cancel) = &self.cancel {
-            self.unwatched.set(self.unwatched.get().saturating_add(units));
-            if cancel.is_cancelled() {
-                return Err(FuelError::Cancelled);
-            }
+        self.unwatched.set(self.unwatched.get().saturating_add(units));
+        if self.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Err(FuelError::Cancelled);
         }
         match self.left.get().checked_sub(units) {
             Some(left) => {
@@ -153,10 +153,11 @@ impl Fuel {
         }
     }
 
-    /// Calls the watch of a [`CancelToken::watching`], if so much was spent since the last time that it is due.
+    /// Calls the watch of a [`CancelToken::watching`], and that of a [watched](crate::meter::watched) call, if so much was spent since the
+    /// last time that it is due.
     ///
     /// # Errors
-    /// [`FuelError::Cancelled`] if the token was cancelled.
+    /// [`FuelError::Cancelled`] if the token was cancelled, or the call is to stop.
     #[inline]
     pub fn look(&self) -> Result<(), FuelError> {
         if self.is_look_due() { self.look_now() } else { Ok(()) }
@@ -175,13 +176,9 @@ impl Fuel {
     #[cold]
     pub fn look_now(&self) -> Result<(), FuelError> {
         self.unwatched.set(0);
-        match &self.cancel {
-            Some(cancel) => {
-                cancel.look();
-                if cancel.is_cancelled() { Err(FuelError::Cancelled) } else { Ok(()) }
-            }
-            None => Ok(()),
-        }
+        self.cancel.iter().for_each(CancelToken::look);
+        let is_cancelled = self.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
+        if is_cancelled || meter::is_to_stop() { Err(FuelError::Cancelled) } else { Ok(()) }
     }
 
     /// Work units left.

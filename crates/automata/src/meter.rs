@@ -17,12 +17,25 @@
 //! assert_eq!(meter.run(|| spend(4).and_then(|()| spend(7))), Err(OutOfWork));
 //! assert_eq!(spend(7), Ok(()), "outside, nothing is counted");
 //! ```
+//!
+//! **Ctrl-C.** [`watched`] runs a call that somebody may want to stop. Now and then, as work is spent, the call asks whether it is to
+//! stop. From then on all work fails, whatever limits inner calls have, so that the call ends soon. Whoever started it drops its answer.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// Work between two looks whether a watched call is to stop: about 2 ms.
+const LOOK_EVERY: u64 = 100_000;
 
 thread_local! {
-    /// Units left; `u64::MAX` where nothing is counted.
+    /// Units left until the next look, or of all where nobody looks; `u64::MAX` where nothing is counted.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
+    /// Units left after the next look.
+    static LATER: Cell<u64> = const { Cell::new(0) };
+    /// Says whether the watched call of this thread is to stop.
+    static WATCH: RefCell<Option<Rc<dyn Fn() -> bool>>> = const { RefCell::new(None) };
+    /// Whether it was said.
+    static IS_STOPPED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a call may do.
@@ -32,7 +45,7 @@ pub struct Meter {
     pub limit: u64,
 }
 
-/// The limit of a metered call was reached.
+/// The limit of a metered call was reached, or a watched call is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the call needs more work than its limit allows")]
 pub struct OutOfWork;
@@ -48,30 +61,102 @@ impl Meter {
         }
         impl Drop for Scope {
             fn drop(&mut self) {
-                let spent = self.limit - LEFT.get();
-                LEFT.set(if self.outside == u64::MAX { u64::MAX } else { self.outside - spent });
+                let spent = self.limit - left();
+                set_left(if self.outside == u64::MAX { u64::MAX } else { self.outside - spent });
             }
         }
-        let outside = LEFT.get();
+        let outside = left();
         let limit = self.limit.min(outside);
-        LEFT.set(limit);
+        set_left(limit);
         let _scope = Scope { outside, limit };
         call()
     }
 }
 
+/// Runs `call`. Now and then it is asked of `watch` whether the call is to stop; then work fails until the call ends. Says also whether that
+/// came about. Inside of another watched call, only that one's watch is asked.
+///
+/// ```
+/// use maskwright_automata::meter::{spend, watched};
+/// let count_to = |n: u32| (0..n).try_for_each(|_| spend(1_000));
+/// let (counted, is_stopped) = watched(|| true, || count_to(1_000_000));
+/// assert!(counted.is_err() && is_stopped);
+/// assert_eq!(watched(|| false, || count_to(1_000_000)), (Ok(()), false));
+/// ```
+pub fn watched<T>(watch: impl Fn() -> bool + 'static, call: impl FnOnce() -> T) -> (T, bool) {
+    /// Ends the watch, also after a panic.
+    struct Scope {
+        outside: u64,
+        limit: u64,
+    }
+    impl Drop for Scope {
+        fn drop(&mut self) {
+            let spent = self.limit - left();
+            WATCH.set(None);
+            IS_STOPPED.set(false);
+            set_left(if self.outside == u64::MAX { u64::MAX } else { self.outside - spent });
+        }
+    }
+    if WATCH.with_borrow(Option::is_some) {
+        let answer = call();
+        return (answer, IS_STOPPED.get());
+    }
+    WATCH.set(Some(Rc::new(watch)));
+    let outside = left();
+    let limit = UNLIMITED.min(outside);
+    set_left(limit);
+    let _scope = Scope { outside, limit };
+    let answer = call();
+    (answer, IS_STOPPED.get())
+}
+
+/// Whether the [watched] call of this thread is to stop, so that its answer is worthless.
+pub fn is_stopped() -> bool {
+    IS_STOPPED.get()
+}
+
+/// More than any call spends; counted, so that there are looks.
+const UNLIMITED: u64 = u64::MAX - 1;
+
 /// Takes `units` from what the present call may do.
 ///
 /// # Errors
-/// If fewer are left; then none are left.
+/// If fewer are left; then none are left. If the call is to stop.
 #[inline]
 pub fn spend(units: u64) -> Result<(), OutOfWork> {
     let left = LEFT.get();
     if left == u64::MAX {
         return Ok(());
     }
-    LEFT.set(left.saturating_sub(units));
-    if units <= left { Ok(()) } else { Err(OutOfWork) }
+    if units <= left {
+        LEFT.set(left - units);
+        return Ok(());
+    }
+    spend_later(units - left)
+}
+
+/// Whether the present call is to stop: asks whoever watches it.
+pub(crate) fn is_to_stop() -> bool {
+    if IS_STOPPED.get() {
+        return true;
+    }
+    let watch = WATCH.with_borrow(Clone::clone);
+    let is_stopped = watch.is_some_and(|watch| watch());
+    IS_STOPPED.set(is_stopped);
+    is_stopped
+}
+
+/// Takes `units` from what is left after a look.
+#[cold]
+fn spend_later(units: u64) -> Result<(), OutOfWork> {
+    LEFT.set(0);
+    if is_to_stop() {
+        LATER.set(0);
+        return Err(OutOfWork);
+    }
+    let later = LATER.get();
+    set_left(later.saturating_sub(units));
+    if units <= later { Ok(()) } else { Err(OutOfWork) }
 }
 
 /// The same for work that is done already, where an error cannot be returned: if it was too much, the next [`spend`] fails.
@@ -83,7 +168,22 @@ pub fn charge(units: u64) {
 
 /// Units that the present call may still spend; [`u64::MAX`] if it is not metered.
 pub fn left() -> u64 {
-    LEFT.get()
+    match LEFT.get() {
+        u64::MAX => u64::MAX,
+        left => left + LATER.get(),
+    }
+}
+
+fn set_left(left: u64) {
+    let at_once = if IS_STOPPED.get() {
+        0
+    } else if left != u64::MAX && WATCH.with_borrow(Option::is_some) {
+        left.min(LOOK_EVERY)
+    } else {
+        left
+    };
+    LEFT.set(at_once);
+    LATER.set(if IS_STOPPED.get() { 0 } else { left - at_once });
 }
 
 #[cfg(test)]
@@ -92,17 +192,22 @@ mod tests {
 
     #[test]
     fn inner_calls_spend_what_outer_ones_have() {
-        Meter { limit: 100_000 }.run(|| {
-            assert_eq!(spend(10_000), Ok(()));
-            Meter { limit: 50_000 }.run(|| {
-                assert_eq!(spend(45_000), Ok(()));
-                assert_eq!(spend(10_000), Err(OutOfWork));
-                assert_eq!(spend(1), Err(OutOfWork), "nothing is left");
+        let metered = || {
+            Meter { limit: 300_000 }.run(|| {
+                assert_eq!(spend(10_000), Ok(()));
+                Meter { limit: 250_000 }.run(|| {
+                    assert_eq!(spend(245_000), Ok(()));
+                    assert_eq!(spend(10_000), Err(OutOfWork));
+                    assert_eq!(spend(1), Err(OutOfWork), "nothing is left");
+                });
+                assert_eq!(left(), 40_000);
+                Meter { limit: u64::MAX }.run(|| assert_eq!(spend(50_000), Err(OutOfWork)));
+                assert_eq!(spend(1), Err(OutOfWork));
             });
-            assert_eq!(left(), 40_000);
-            Meter { limit: u64::MAX }.run(|| assert_eq!(spend(50_000), Err(OutOfWork)));
-            assert_eq!(spend(1), Err(OutOfWork));
-        });
+        };
+        metered();
+        assert_eq!(left(), u64::MAX);
+        assert_eq!(watched(|| false, metered), ((), false));
         assert_eq!(left(), u64::MAX);
     }
 
@@ -117,8 +222,37 @@ mod tests {
     }
 
     #[test]
+    fn a_watched_call_that_is_to_stop_does_no_more_work() {
+        let n_looks = Rc::new(Cell::new(0));
+        let looks = n_looks.clone();
+        let watch = move || {
+            looks.set(looks.get() + 1);
+            looks.get() == 3
+        };
+        let ((), is_stopped) = watched(watch, || {
+            let spent = (0..10_000).take_while(|_| spend(1_000).is_ok()).count() as u64;
+            assert!(spent * 1_000 <= 4 * LOOK_EVERY, "{spent}");
+            // Nor in calls with limits of their own.
+            assert_eq!(Meter { limit: 10 }.run(|| spend(5)), Err(OutOfWork));
+            assert_eq!(spend(1), Err(OutOfWork));
+        });
+        assert!(is_stopped);
+        assert_eq!(n_looks.get(), 3);
+        assert_eq!(left(), u64::MAX);
+        // In a metered call, and with a watched call within another.
+        let outer = Meter { limit: 1_000_000 };
+        outer.run(|| {
+            let call = || watched(|| true, || (0..500).try_for_each(|_| spend(1_000)));
+            assert_eq!(watched(|| false, call), ((Ok(()), false), false));
+            assert_eq!(left(), 500_000);
+        });
+    }
+
+    #[test]
     fn a_panic_ends_the_metered_call() {
         let panicked = std::panic::catch_unwind(|| Meter { limit: 10 }.run(|| panic!("on purpose")));
+        assert!(panicked.is_err());
+        let panicked = std::panic::catch_unwind(|| watched(|| true, || panic!("on purpose")));
         assert!(panicked.is_err());
         assert_eq!(left(), u64::MAX);
     }

@@ -57,6 +57,11 @@ impl InfillError {
         InfillError(Kind::Declared { name: name.to_owned() })
     }
 
+    /// Whoever asked wants no answer any more.
+    pub(crate) fn cancelled() -> InfillError {
+        InfillError(Kind::Cancelled)
+    }
+
     /// A limit on work was reached while reading position `position`.
     pub(crate) fn work(position: usize, error: FuelError) -> InfillError {
         InfillError(match error {

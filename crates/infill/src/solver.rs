@@ -24,6 +24,7 @@
 //! taken that a session allows, and the search is repeated from there ([`Solver::mend`]).
 
 use maskwright_automata::Fuel;
+use maskwright_automata::meter::{self, Meter};
 use maskwright_engine::Taken;
 use maskwright_vocabulary::{TokenId, mask_contains};
 
@@ -122,6 +123,18 @@ impl Solver {
     /// # Errors
     /// If the judge fails other than by a limit.
     pub(crate) fn answer_within(
+        &mut self,
+        question: &Question,
+        before: Option<&Witness>,
+        work: u64,
+    ) -> Result<Answer, InfillError> {
+        // What sessions do counts as much as what is searched.
+        let answer = Meter { limit: work }.run(|| self.answer_metered(question, before, work))?;
+        // That nothing was found says nothing then.
+        if meter::is_stopped() { Err(InfillError::cancelled()) } else { Ok(answer) }
+    }
+
+    fn answer_metered(
         &mut self,
         question: &Question,
         before: Option<&Witness>,
@@ -385,7 +398,7 @@ impl Solver {
 pub(crate) fn within_limits<T>(result: Result<T, InfillError>) -> Result<Option<T>, InfillError> {
     match result {
         Ok(answer) => Ok(Some(answer)),
-        Err(error) if error.is_limit() => Ok(None),
+        Err(error) if error.is_limit() && !meter::is_stopped() => Ok(None),
         Err(error) => Err(error),
     }
 }

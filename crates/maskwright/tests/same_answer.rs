@@ -4,8 +4,8 @@
 //! Questions about limits on tokens are searches with limits on work, which small limits reach often. An answer is all that a caller sees:
 //! the number or the mask, its status, or the error.
 //!
-//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test same_answer` runs the full campaign; without the variable 200 cases of
-//! each kind run.
+//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test same_answer` runs the full campaign; without the variable 40 to
+//! 200 cases of each kind run.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
 
@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::thread;
 
 use maskwright::json_schema::{SchemaConfig, Whitespace};
+use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
     CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, MaskStatus, Matcher, TokenCountStatus,
     TokenId, Tokenizer,
@@ -27,6 +28,8 @@ use proptest::test_runner::TestRunner;
 struct Kind {
     sources: Vec<GrammarSource>,
     tokens: &'static [&'static str],
+    /// How many cases run if nothing else is asked for.
+    n_cases: u32,
 }
 
 fn bytes() -> Kind {
@@ -45,13 +48,69 @@ s ::= "a" | "b" s s | "[" s "]" s"#,
     any_order.whitespace = Whitespace::Compact;
     let keys = r#"{"type": "object", "properties": {"a": {"const": 1}, "b": {}, "ab": {}}, "required": ["a", "b"], "additionalProperties": false}"#;
     sources.push(GrammarSource::json_schema(keys, any_order));
-    Kind { sources, tokens: JSON_TOKENS }
+    Kind { sources, tokens: JSON_TOKENS, n_cases: 200 }
 }
 
 const JSON_TOKENS: &[&str] = &[
     "[", "]", "{", "}", "\"a\"", "\"", "a", "b\"", ",", "{\"a\":", "\"b\":1", ",\"a\":1", "1", " ", "b",
     "1]", "]]", ":", "</s>",
 ];
+
+const LEXED_TOKENS: &[&str] = &[
+    "x", "xx", "1", "11", "+", "x+", "(", ")", "))", ")+", " ", "  ", "\n", "\n ", "\n  ", "if", "f", "i",
+    "x:\n ", ";", ",", "x,", ":", "x)", "=", "\"", "\" ", "x\n", "=x", "+x\n", "if(", "):\n  x=", "</s>",
+];
+
+fn lexed(lexer: LexerKind) -> Kind {
+    let grammars = [
+        r#"
+start: sum (";" sum)*
+sum: item ("+" item)*
+item: NAME | NUMBER | "(" sum ")" | "if" "(" sum ")" item
+NAME: /[a-z]+/
+NUMBER: /1+/
+%ignore " "
+"#,
+        r#"
+start: A A B | "(" start ")"
+A: "x"
+B: "xx"
+%ignore " "
+"#,
+        r#"
+start: pair ("," pair)*
+pair: NAME "=" (NAME | STRING | list)
+list: "(" [pair ("," pair)*] ")"
+NAME: /[xfi][xfi1]*/
+STRING: /"[^"\n]{1,3}"/
+%ignore /[ \n]+/
+"#,
+    ];
+    let mut options = LarkOptions::default();
+    options.lexer = lexer;
+    let sources = grammars.map(|grammar| GrammarSource::lark(grammar, options.clone())).to_vec();
+    Kind { sources, tokens: LEXED_TOKENS, n_cases: 200 }
+}
+
+/// Blocks by indentation.
+fn indented(lexer: LexerKind) -> Kind {
+    let grammar = r#"
+start: (_NL | line)*
+line: NAME "=" sum _NL | "if" sum ":" _NL _INDENT line+ _DEDENT
+sum: NAME ("+" NAME)* | LPAR sum RPAR
+NAME: /(?!if\b)[a-z]+/
+_NL: /(\n *)+/
+LPAR: "("
+RPAR: ")"
+%declare _INDENT _DEDENT
+%ignore / +/
+"#;
+    let mut options = LarkOptions::default();
+    options.lexer = lexer;
+    options.indentation = Some(Indentation::python());
+    // Each compilation takes some milliseconds.
+    Kind { sources: vec![GrammarSource::lark(grammar, options)], tokens: LEXED_TOKENS, n_cases: 40 }
+}
 
 fn watched() -> Kind {
     let mut config = SchemaConfig::default();
@@ -63,7 +122,7 @@ fn watched() -> Kind {
         r#"{"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": {"const": 1}}"#,
     ];
     let sources = schemas.map(|schema| GrammarSource::json_schema(schema, config)).to_vec();
-    Kind { sources, tokens: JSON_TOKENS }
+    Kind { sources, tokens: JSON_TOKENS, n_cases: 200 }
 }
 
 /// What is asked of the session after some tokens.
@@ -158,7 +217,7 @@ fn campaign(kind: &Kind) {
         limits.budget_items = budget_items;
         Compiler::with_limits(&tokenizer, limits).compile(source, &CompileOptions::default()).unwrap()
     };
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(kind.n_cases);
     let config = ProptestConfig { cases, max_shrink_iters: 300, ..ProptestConfig::default() };
     let counts = Counts::default();
     let strategy = (
@@ -223,4 +282,24 @@ fn grammars_over_bytes() {
 #[test]
 fn what_sessions_remember() {
     campaign(&watched());
+}
+
+#[test]
+fn grammars_with_a_basic_lexer() {
+    campaign(&lexed(LexerKind::Basic));
+}
+
+#[test]
+fn grammars_with_a_contextual_lexer() {
+    campaign(&lexed(LexerKind::Contextual));
+}
+
+#[test]
+fn indentation_with_a_basic_lexer() {
+    campaign(&indented(LexerKind::Basic));
+}
+
+#[test]
+fn indentation_with_a_contextual_lexer() {
+    campaign(&indented(LexerKind::Contextual));
 }

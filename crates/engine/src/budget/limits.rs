@@ -71,12 +71,9 @@ impl LimitsMemo {
     ) -> Result<Option<bool>, EngineError> {
         match reader {
             Reader::Bytes(reader) => self.bytes.fits(reader, config, n_left),
-            Reader::Lexed { lexed, parser } => self
-                .ask_lexed(lexed, parser, |budget, states, parser| {
-                    budget.fits(states, parser, config, n_left)
-                })
-                // A mask takes for no what is not known, but for the one token that it has to find.
-                .map(|fits| Some(fits.unwrap_or(false))),
+            Reader::Lexed { lexed, parser } => self.ask_lexed(lexed, parser, |budget, states, parser| {
+                budget.fits(states, parser, config, n_left)
+            }),
         }
     }
 

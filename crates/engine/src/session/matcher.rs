@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_vocabulary::TokenId;
 
-use bounded::{KnownWay, Shown};
+use bounded::{KnownWay, Shown, all, unless_out_of_work};
 
 use super::engine_grammar::EngineGrammar;
 use super::machine::Machine;
@@ -161,17 +161,17 @@ impl Matcher {
     /// # Errors
     /// If a limit is reached.
     pub fn accept_token(&mut self, token: TokenId) -> Result<bool, Error> {
-        match self.after_token(&self.state, token)? {
-            Some(state) => {
-                let before = self.shown.is_some().then(|| self.state.clone());
-                self.push(Taken::Token(token), state);
-                if let Some(before) = before {
-                    self.go_along(&before, token);
-                }
-                Ok(true)
-            }
-            None => Ok(false),
+        Ok(self.take(token)?)
+    }
+
+    fn take(&mut self, token: TokenId) -> Result<bool, EngineError> {
+        let Some(state) = self.after_token(&self.state, token)? else { return Ok(false) };
+        let before = self.shown.is_some().then(|| self.state.clone());
+        self.push(Taken::Token(token), state);
+        if let Some(before) = before {
+            self.go_along(&before, token);
         }
+        Ok(true)
     }
 
     /// [`accept_token`](Matcher::accept_token) without waiting or working: `None`, with the session as it was, if what comes
@@ -215,17 +215,18 @@ impl Matcher {
     pub fn accept_tokens(&mut self, tokens: &[TokenId]) -> Result<usize, Error> {
         // The first may be one of the last mask, which is accepted however much work that takes.
         let Some((&first, others)) = tokens.split_first() else { return Ok(0) };
-        if !self.accept_token(first)? {
+        if !self.take(first)? {
             return Ok(0);
         }
-        self.call_meter().run(|| {
-            for (n_accepted, &token) in others.iter().enumerate() {
-                if !self.accept_token(token)? {
-                    return Ok(n_accepted + 1);
-                }
-            }
-            Ok(tokens.len())
-        })
+        let meter = self.call_meter();
+        let mut n_accepted = 1;
+        let is_taken = |&token: &TokenId| {
+            let is_taken = self.take(token);
+            n_accepted += usize::from(matches!(is_taken, Ok(true)));
+            is_taken
+        };
+        unless_out_of_work(meter.run(|| all(others, is_taken)))?;
+        Ok(n_accepted)
     }
 
     /// How many of `tokens` would be accepted, one after the other.
@@ -235,15 +236,15 @@ impl Matcher {
     pub fn validate_tokens(&self, tokens: &[TokenId]) -> Result<usize, Error> {
         let Some((&first, others)) = tokens.split_first() else { return Ok(0) };
         let Some(mut state) = self.after_token(&self.state, first)? else { return Ok(0) };
-        self.call_meter().run(|| {
-            for (n_valid, &token) in others.iter().enumerate() {
-                match self.after_token(&state, token)? {
-                    Some(next) => state = next,
-                    None => return Ok(n_valid + 1),
-                }
-            }
-            Ok(tokens.len())
-        })
+        let mut n_valid = 1;
+        let is_valid = |&token: &TokenId| {
+            let Some(next) = self.after_token(&state, token)? else { return Ok(false) };
+            state = next;
+            n_valid += 1;
+            Ok(true)
+        };
+        unless_out_of_work(self.call_meter().run(|| all(others, is_valid)))?;
+        Ok(n_valid)
     }
 
     /// Accepts a run of bytes, if they continue some text of the grammar. It counts as one step for
@@ -402,13 +403,11 @@ impl Matcher {
         }
         let readings = self.grammar.readings(token);
         if !self.grammar.vocabulary().is_eos(token) && self.has_shown(state, token) {
-            return match self.ask(|machine| machine.after_readings(state, &readings)) {
-                // Of several tokens that share the work of one call.
-                Err(error) if error.is_out_of_work() => Ok(None),
-                after => Ok(after?.map(State::with_token)),
-            };
+            let after = self.ask(|machine| machine.after_readings(state, &readings))?;
+            return Ok(after.map(State::with_token));
         }
-        self.within_work(|| self.after_checked(state, token, &readings)).map(Option::flatten)
+        let after = self.call_meter().run(|| self.after_checked(state, token, &readings));
+        unless_out_of_work(after).map(Option::flatten)
     }
 
     /// The state after a token, if that is allowed.

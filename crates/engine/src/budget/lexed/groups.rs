@@ -56,7 +56,8 @@ impl Grouped {
         }
         let mut list: Vec<(ConfigId, MaskForm)> =
             groups.into_iter().map(|(config, tokens)| (config, tokens.finish())).collect();
-        list.sort_unstable_by_key(|&(config, _)| config);
+        // Numbers of configurations depend on what was asked before.
+        list.sort_unstable_by_key(|(_, tokens)| tokens.first(n_words));
         Ok(Grouped { list: list.into(), is_exact, highest: u32::MAX, last: None })
     }
 

@@ -1,7 +1,7 @@
 //! Masks under a limit on tokens.
 //!
 //! [`LexedBudget::mask`] asks of each [group](super::groups) of tokens whether the text can be completed within the limit after them. The
-//! upper bound is asked first: with a limit that is far from tight that is all. Exact searches for the groups of one mask
+//! upper bound is asked first: with a limit that is far from tight that is all. The searches for the groups of one mask
 //! share one limit on work; what they leave open makes the mask a bound.
 //!
 //! An example: with 3 tokens left after `f(` in C, EOS included, the group of `)` fits, since `)`, `;` and EOS complete the text; a group
@@ -13,15 +13,13 @@ use std::sync::Arc;
 
 use super::LexedBudget;
 use super::groups::Grouped;
-use super::search::Least;
+use super::search::bounds;
+use super::searches::{Effort, Fit, MAX_BOUND};
 use super::witness::Witness;
 use crate::EngineError;
 use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin};
 use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
-
-/// How many times as many items a search may take when no token is left otherwise.
-const MAX_ESCALATION: u64 = 256;
 
 impl LexedBudget {
     /// The mask of `config` with `n_left` tokens left, EOS included; `None` for that without a limit.
@@ -53,32 +51,24 @@ impl LexedBudget {
             mask.insert_all(eos);
             is_empty = eos.is_empty();
         }
-        searches.begin_call(parser);
+        let fits = searches.question(&parser.shared.clone(), Effort::Usual, |searches| {
+            let fits = list.iter().map(|&(next, _)| searches.fit(states, parser, next, limit));
+            fits.collect::<Result<Vec<Fit>, EngineError>>()
+        })?;
         // As long as all groups fit by their upper bounds: the highest of these.
         let mut highest = Some(searches.eos_cost);
-        let mut is_given_up = false;
-        for (next, tokens) in list.iter() {
-            let fits = match is_given_up {
-                // Another search would take as long and be given up too.
-                true => searches.known_upper(states, *next).filter(|upper| *upper <= limit).map(|_| true),
-                false => match searches.fits_in_what_is_left(states, parser, *next, limit) {
-                    Err(error) if error.is_budget_search() => {
-                        is_given_up = true;
-                        None
-                    }
-                    fits => fits?,
-                },
-            };
-            if fits.is_none() || states.places().points.tables.is_contextual && fits == Some(false) {
-                status = MaskStatus::Bound;
+        for (fit, (_, tokens)) in fits.into_iter().zip(list.iter()) {
+            match fit {
+                Fit::Upper(upper) => highest = highest.map(|highest| highest.max(upper)),
+                _ => highest = None,
             }
-            if fits == Some(true) {
-                mask.union(tokens);
-                is_empty = false;
-                let upper = searches.known_upper(states, *next);
-                highest = highest.and_then(|highest| Some(highest.max(upper?)));
-            } else {
-                highest = None;
+            match fit.is_within() {
+                Some(true) => {
+                    mask.union(tokens);
+                    is_empty = false;
+                }
+                Some(false) => {}
+                None => status = MaskStatus::Bound,
             }
         }
         if is_empty && !states.configs.is_accepting(config) {
@@ -97,8 +87,8 @@ impl LexedBudget {
         Ok(highest.is_none().then_some(mask))
     }
 
-    /// A group that fits, looked for with more patience. A text that could be completed in time still can be after some
-    /// token, but searches that were given up may have hidden after which.
+    /// A group that fits, looked for with more work: the first in order of the tokens that it takes. A text that could be completed in
+    /// time still can be after some token, but searches that were given up may have hidden after which.
     fn find_any<'a>(
         &mut self,
         states: &mut States,
@@ -106,42 +96,40 @@ impl LexedBudget {
         list: &'a [(ConfigId, MaskForm)],
         limit: u32,
     ) -> Result<&'a MaskForm, EngineError> {
-        let LexedBudget { searches, groups, witnesses } = self;
+        let LexedBudget { searches, groups, witnesses, .. } = self;
         let mut order = Vec::with_capacity(list.len());
         for (index, &(config, _)) in list.iter().enumerate() {
             order.push((searches.floor(states, parser, config)?, index));
         }
         order.retain(|&(floor, _)| floor <= limit);
         order.sort_unstable();
-        let items = parser.shared.limits.budget_items.max(1);
-        let mut factor = 1;
-        let mut given_up = EngineError::budget_search(items);
-        while factor <= MAX_ESCALATION {
-            for &(_, index) in &order {
-                let (config, tokens) = &list[index];
-                match searches.exact_within(states, parser, *config, limit, items.saturating_mul(factor))? {
-                    Ok(Some(least)) => {
-                        // What a token was allowed for is known when it comes.
-                        let least = Least::Exactly(least - searches.eos_cost);
-                        searches.exact.configs.insert(*config, least);
-                        return Ok(tokens);
+        let found = searches.question(&parser.shared.clone(), Effort::AtLength, |searches| {
+            let first = order.first().map_or(u32::MAX, |&(floor, _)| floor);
+            for bound in bounds(first, limit.min(MAX_BOUND)) {
+                for &(_, index) in order.iter().take_while(|&&(floor, _)| floor <= bound) {
+                    let found = searches.exact_within(states, parser, list[index].0, bound);
+                    match searches.unless_given_up(found)? {
+                        Some(Some(_)) => return Ok(Some(index)),
+                        Some(None) => {}
+                        None => return Ok(None),
                     }
-                    Ok(None) => {}
-                    Err(error) => given_up = error,
                 }
             }
-            factor *= 4;
+            Ok(None)
+        })?;
+        if let Some(index) = found {
+            return Ok(&list[index].1);
         }
         if states.places().points.tables.is_contextual {
             for &(_, index) in &order {
                 let (config, tokens) = &list[index];
-                if let Witness::Of(found) = witnesses.of(searches, groups, states, parser, *config)?
+                if let Witness::Of(found) = witnesses.of(groups, states, parser, *config)?
                     && found.saturating_add(searches.eos_cost) <= limit
                 {
                     return Ok(tokens);
                 }
             }
         }
-        Err(given_up)
+        Err(EngineError::budget_search(parser.shared.limits.budget_items))
     }
 }

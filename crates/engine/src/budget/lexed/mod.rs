@@ -47,17 +47,21 @@ mod summaries;
 mod walks;
 mod witness;
 
+use rustc_hash::FxHashMap;
+
 use crate::EngineError;
 use crate::ground::{NEVER, TokenCountStatus};
 use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
 use groups::Groups;
-use searches::{MAX_BOUND, MAX_BYTES, Searches};
+use searches::{Effort, MAX_BOUND, MAX_BYTES, Searches};
 use witness::{Witness, Witnesses};
 
 /// What is known about the budgets of one lexed grammar's texts.
 pub(crate) struct LexedBudget {
     searches: Searches,
+    /// The least numbers of tokens, or bounds where a search was given up.
+    least: FxHashMap<ConfigId, (u32, TokenCountStatus)>,
     groups: Groups,
     witnesses: Witnesses,
 }
@@ -67,6 +71,7 @@ impl LexedBudget {
     pub(super) fn new(parser: &Parser) -> LexedBudget {
         LexedBudget {
             searches: Searches::new(parser),
+            least: FxHashMap::default(),
             groups: Groups::default(),
             witnesses: Witnesses::default(),
         }
@@ -80,26 +85,28 @@ impl LexedBudget {
         self.searches.prepare(states)
     }
 
-    /// Drops what is memoised if it has grown beyond the limit: the searches before their answers.
+    /// Drops what is memoised if it has grown beyond the limit.
     pub(super) fn trim(&mut self) {
         self.searches.trim();
         if self.answer_bytes() > MAX_BYTES {
-            self.searches.clear_answers();
-            self.groups = Groups::default();
-            self.witnesses = Witnesses::default();
+            self.clear_answers();
         }
     }
 
     /// Drops what is memoised, but for the tables that no text changes.
     pub(super) fn clear(&mut self) {
         self.searches.clear();
-        self.searches.clear_answers();
+        self.clear_answers();
+    }
+
+    fn clear_answers(&mut self) {
+        self.least = FxHashMap::default();
         self.groups = Groups::default();
         self.witnesses = Witnesses::default();
     }
 
     fn answer_bytes(&self) -> usize {
-        (self.searches.n_answers() + self.witnesses.len()) * 16 + self.groups.memory_usage()
+        (self.least.len() + self.witnesses.len()) * 24 + self.groups.memory_usage()
     }
 
     /// Approximate memory, in bytes.
@@ -121,33 +128,43 @@ impl LexedBudget {
         if states.configs.is_accepting(config) {
             return Ok((self.searches.eos_cost, TokenCountStatus::Exact));
         }
-        let upper = match self.searches.upper_within(states, parser, config, MAX_BOUND) {
-            Err(error) if error.is_budget_search() => None,
-            upper => upper?,
-        };
-        let better = upper.map_or(MAX_BOUND, |upper| upper.saturating_sub(1));
-        let exact = self.searches.exact_within(states, parser, config, better, self.searches.patience)?;
-        let error = match (exact, upper) {
-            (Ok(Some(least)), _) | (Ok(None), Some(least)) => return Ok((least, TokenCountStatus::Exact)),
-            (Ok(None), None) if !states.places().points.tables.is_contextual => {
-                return Ok((NEVER, TokenCountStatus::Exact));
-            }
-            (Err(_), Some(least)) => return Ok((least, TokenCountStatus::Upper)),
-            (Ok(None), None) => EngineError::budget_search(self.searches.patience),
-            (Err(error), None) => error,
-        };
-        let LexedBudget { searches, groups, witnesses } = self;
-        match witnesses.of(searches, groups, states, parser, config)? {
-            Witness::Of(found) => Ok((found + searches.eos_cost, TokenCountStatus::Upper)),
-            Witness::Nothing => Ok((NEVER, TokenCountStatus::Exact)),
-            Witness::GivenUp => Err(error),
+        if let Some(&known) = self.least.get(&config) {
+            return Ok(known);
         }
+        let found = self.searches.question(&parser.shared.clone(), Effort::Usual, |searches| {
+            let upper = searches.upper_within(states, parser, config, MAX_BOUND);
+            let upper = searches.unless_given_up(upper)?.flatten();
+            let better = upper.map_or(MAX_BOUND, |upper| upper.saturating_sub(1));
+            let exact = searches.exact_within(states, parser, config, better);
+            Ok((upper, searches.unless_given_up(exact)?))
+        })?;
+        let least = match found {
+            (_, Some(Some(least))) | (Some(least), Some(None)) => (least, TokenCountStatus::Exact),
+            (Some(least), None) => (least, TokenCountStatus::Upper),
+            (None, Some(None)) if !states.places().points.tables.is_contextual => {
+                (NEVER, TokenCountStatus::Exact)
+            }
+            (None, _) => {
+                let LexedBudget { searches, groups, witnesses, .. } = self;
+                match witnesses.of(groups, states, parser, config)? {
+                    Witness::Of(found) => (found + searches.eos_cost, TokenCountStatus::Upper),
+                    Witness::Nothing => (NEVER, TokenCountStatus::Exact),
+                    Witness::GivenUp => {
+                        return Err(EngineError::budget_search(parser.shared.limits.budget_items));
+                    }
+                }
+            }
+        };
+        if parser.shared.options.use_memo {
+            self.least.insert(config, least);
+        }
+        Ok(least)
     }
 
-    /// Whether at most `limit` tokens complete the text; `None` if the search was given up.
+    /// Whether at most `limit` tokens complete the text; `None` if that is not found out.
     ///
     /// # Errors
-    /// If a limit is reached before any completion is found.
+    /// If a limit is reached.
     pub(super) fn fits(
         &mut self,
         states: &mut States,
@@ -155,8 +172,9 @@ impl LexedBudget {
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<bool>, EngineError> {
-        self.searches.begin_call(parser);
-        self.searches.fits_in_what_is_left(states, parser, config, limit)
+        self.searches.question(&parser.shared.clone(), Effort::Usual, |searches| {
+            Ok(searches.fit(states, parser, config, limit)?.is_within())
+        })
     }
 }
 
@@ -201,9 +219,8 @@ mod tests {
                 assert!(matcher.accept_token(TokenId(u32::from(byte))).expect("no limit is reached"));
             }
             matcher.mask().expect("no limit is reached");
-            let made = matcher.ask(|machine| {
-                Ok(machine.limits.lexed_mut().map_or(0, |budget| budget.searches.runs.work()))
-            });
+            let made = matcher
+                .ask(|machine| Ok(machine.limits.lexed_mut().map_or(0, |budget| budget.searches.n_walks())));
             made.expect("it is only looked up")
         });
         assert!(walks[0] > 0 && walks[1] < 4 * walks[0], "{walks:?} walks for 8 and for 80 widths");

@@ -58,11 +58,17 @@ struct Run {
     closed: FxHashSet<(End, FutureId)>,
 }
 
+/// What runs are made from.
+pub(super) struct Lexing<'a> {
+    pub(super) points: &'a mut Points,
+    pub(super) futures: &'a mut Futures,
+    /// Which ways lead to which ends; all may lead to any if that is not known.
+    pub(super) ends: Option<&'a Ends>,
+}
+
 /// The runs of one grammar over one vocabulary.
 #[derive(Default)]
 pub(super) struct Runs {
-    /// Which ways lead to which ends; all may lead to any if that is not known.
-    pub(super) ends: Option<Ends>,
     runs: Vec<Run>,
     ids: FxHashMap<RunStart, RunId>,
     walks: Walks,
@@ -72,18 +78,13 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Drops the runs. Which ends can be reached stays known.
+    /// Drops the runs, but not the walks that they are made of.
     pub(super) fn clear(&mut self) {
-        *self = Runs { ends: self.ends.take(), ..Runs::default() };
+        *self = Runs { walks: std::mem::take(&mut self.walks), ..Runs::default() };
     }
 
     /// The run from `start`.
-    pub(super) fn run(
-        &mut self,
-        points: &mut Points,
-        futures: &mut Futures,
-        start: RunStart,
-    ) -> Result<RunId, EngineError> {
+    pub(super) fn run(&mut self, lexing: &mut Lexing<'_>, start: RunStart) -> Result<RunId, EngineError> {
         if let Some(&known) = self.ids.get(&start) {
             return Ok(known);
         }
@@ -96,10 +97,10 @@ impl Runs {
             root_costs: FxHashMap::default(),
             closed: FxHashSet::default(),
         };
-        if start.future == futures.root() {
+        if start.future == lexing.futures.root() {
             run.add_pending(start.point, 0);
         } else {
-            let walk = self.walks.walk(points, futures, start)?;
+            let walk = self.walks.walk(lexing.points, lexing.futures, start)?;
             run.add_walk(walk, Blanks::More(0), 0);
         }
         let id = RunId(self.runs.len() as u32);
@@ -111,8 +112,7 @@ impl Runs {
     /// The exits of a run for a terminal (for the end of the text) at `cost`; `None` if it has none at this cost or more.
     pub(super) fn level(
         &mut self,
-        points: &mut Points,
-        futures: &mut Futures,
+        lexing: &mut Lexing<'_>,
         id: RunId,
         terminal: Option<TerminalId>,
         cost: u32,
@@ -126,22 +126,21 @@ impl Runs {
                 return Ok(Some(level.clone()));
             }
             if let Some(before) = n_levels.checked_sub(1) {
-                self.walk_on(points, futures, index, terminal, before)?;
+                self.walk_on(lexing, index, terminal, before)?;
             }
             let (is_any_found, n_looks) = self.runs[index].has_exits(terminal, n_levels);
             self.n_looks += n_looks;
-            if !is_any_found && !self.goes_on(points, futures, index, terminal, n_levels)? {
+            if !is_any_found && !self.goes_on(lexing, index, terminal, n_levels)? {
                 return Ok(None);
             }
-            self.add_level(points, futures, index, terminal, n_levels)?;
+            self.add_level(lexing, index, terminal, n_levels)?;
         }
     }
 
     /// Walks from the points at `cost` that can lead to something new for `terminal`.
     fn walk_on(
         &mut self,
-        points: &mut Points,
-        futures: &mut Futures,
+        lexing: &mut Lexing<'_>,
         index: usize,
         terminal: Option<TerminalId>,
         cost: u32,
@@ -153,14 +152,14 @@ impl Runs {
         let is_nested = self.runs[index].is_nested;
         let mut left = FxHashMap::default();
         for (hypothesis, waiting) in pending {
-            if !self.is_worth_it(points, futures, index, terminal, hypothesis, cost)? {
+            if !self.is_worth_it(lexing, index, terminal, hypothesis, cost)? {
                 left.insert(hypothesis, waiting);
                 continue;
             }
             for point in waiting {
                 if self.runs[index].costs.get(&point) == Some(&cost) {
-                    let start = RunStart { point: point.begun(), future: futures.root(), is_nested };
-                    let walk = self.walks.walk(points, futures, start)?;
+                    let start = RunStart { point: point.begun(), future: lexing.futures.root(), is_nested };
+                    let walk = self.walks.walk(lexing.points, lexing.futures, start)?;
                     self.runs[index].add_walk(walk, point.line, cost + 1);
                 }
             }
@@ -172,8 +171,7 @@ impl Runs {
     /// Whether a walk from some point at `cost` or more can lead to something new for `terminal`.
     fn goes_on(
         &mut self,
-        points: &mut Points,
-        futures: &mut Futures,
+        lexing: &mut Lexing<'_>,
         index: usize,
         terminal: Option<TerminalId>,
         cost: u32,
@@ -183,7 +181,7 @@ impl Runs {
             let hypotheses: Vec<HypothesisId> = self.runs[index].pending[at].keys().copied().collect();
             for hypothesis in hypotheses {
                 self.n_looks += 1;
-                if self.is_worth_it(points, futures, index, terminal, hypothesis, at as u32)? {
+                if self.is_worth_it(lexing, index, terminal, hypothesis, at as u32)? {
                     return Ok(true);
                 }
             }
@@ -195,30 +193,30 @@ impl Runs {
     /// vocabulary whose rest is not as cheaply spelled anew (lemma 1).
     fn is_worth_it(
         &mut self,
-        points: &mut Points,
-        futures: &mut Futures,
+        lexing: &mut Lexing<'_>,
         index: usize,
         terminal: Option<TerminalId>,
         hypothesis: HypothesisId,
         cost: u32,
     ) -> Result<bool, EngineError> {
-        let Some(ends) = &self.ends else { return Ok(true) };
+        let Some(ends) = lexing.ends else { return Ok(true) };
         let run = &self.runs[index];
         let Some(terminal) = terminal else {
             let is_known = run.root_costs.keys().any(|&(of, ..)| of.is_none());
             return Ok(!is_known && ends.may_end_text(hypothesis, run.is_nested));
         };
         let Some(after) = ends.after(hypothesis, terminal, run.is_nested) else { return Ok(true) };
-        let is_newline = points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
+        let is_newline =
+            lexing.points.tables.layout.as_ref().is_some_and(|layout| layout.newline == terminal);
         for hypothesis in after {
             let Some(&known) =
                 run.root_costs.get(&(Some(terminal), Blanks::None, hypothesis)).filter(|_| !is_newline)
             else {
                 return Ok(true);
             };
-            let bytes = self.walks.readable(points, hypothesis)?;
+            let bytes = self.walks.readable(lexing.points, hypothesis)?;
             // A rest with D tokens is of use at the next cost iff D > that − known.
-            if futures.worst(ByteSet::FULL, bytes) > (cost + 1).saturating_sub(known) {
+            if lexing.futures.worst(ByteSet::FULL, bytes) > (cost + 1).saturating_sub(known) {
                 return Ok(true);
             }
         }
@@ -228,12 +226,12 @@ impl Runs {
     /// Makes a level of what was found.
     fn add_level(
         &mut self,
-        points: &mut Points,
-        futures: &mut Futures,
+        lexing: &mut Lexing<'_>,
         index: usize,
         terminal: Option<TerminalId>,
         cost: u32,
     ) -> Result<(), EngineError> {
+        let Lexing { points, futures, .. } = lexing;
         let root = futures.root();
         let mut parts: FxHashMap<End, Vec<FutureId>> = FxHashMap::default();
         let mut ends: Vec<(End, FutureId)> = Vec::new();
@@ -285,16 +283,13 @@ impl Runs {
     }
 
     /// Walks made so far.
-    pub(super) fn work(&self) -> u64 {
+    pub(super) fn n_walks(&self) -> u64 {
         self.walks.n_made()
     }
 
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        self.walks.memory_usage()
-            + self.runs.len() * 300
-            + self.n_exits * 80
-            + self.ends.as_ref().map_or(0, Ends::memory_usage)
+        self.walks.memory_usage() + self.runs.len() * 300 + self.n_exits * 80
     }
 }
 

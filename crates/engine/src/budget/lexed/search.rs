@@ -23,6 +23,15 @@ const UNITS_PER_PLACE: u64 = 16;
 /// Bounds are raised by one so many times, then doubled: where nothing is left to be found, higher bounds take no time.
 const MAX_STEPS: u32 = 64;
 
+/// The bounds to try, from the first one to the last.
+pub(super) fn bounds(first: u32, last: u32) -> impl Iterator<Item = u32> {
+    let step = move |&(n_tried, bound): &(u32, u32)| {
+        let step = if n_tried < MAX_STEPS { 1 } else { bound };
+        (bound < last).then(|| (n_tried + 1, bound.saturating_add(step).min(last)))
+    };
+    std::iter::successors((first <= last).then_some((0, first)), step).map(|(_, bound)| bound)
+}
+
 /// A place between tokens of the lexer: a state, the stack that it returns to, the control.
 type Place = (ExprId, NodeId, ControlId);
 
@@ -34,14 +43,6 @@ pub(super) enum Least {
 }
 
 impl Least {
-    /// The number, if it is known.
-    pub(super) fn known(self) -> Option<u32> {
-        match self {
-            Least::Exactly(least) => Some(least),
-            Least::MoreThan(_) => None,
-        }
-    }
-
     /// The number if it is at most `bound`, or that it is not; `None` if that is not known.
     pub(super) fn within(self, bound: u32) -> Option<Option<u32>> {
         match self {
@@ -53,10 +54,10 @@ impl Least {
 
 /// What a search has found so far.
 pub(super) struct Search {
-    pub(super) summaries: Summaries,
+    summaries: Summaries,
     places: FxHashMap<Place, Least>,
     /// By configuration of a text that is not complete, EOS not included.
-    pub(super) configs: FxHashMap<ConfigId, Least>,
+    configs: FxHashMap<ConfigId, Least>,
 }
 
 impl Search {
@@ -69,23 +70,26 @@ impl Search {
         }
     }
 
-    /// Drops everything but the answers.
-    pub(super) fn clear(&mut self) {
-        self.summaries = Summaries::new(self.summaries.is_upper);
-        self.places = FxHashMap::default();
+    /// So many items may be taken in all.
+    pub(super) fn allow(&mut self, n_items: u64) {
+        self.summaries.allow(n_items);
+    }
+
+    /// Whether a search was given up, so that its tables are not complete.
+    pub(super) fn is_spent(&self) -> bool {
+        self.summaries.is_spent()
     }
 
     /// The least number of tokens, EOS not included, of a text that is not complete, if it is at most `limit`. Takes
     /// the time that an answer of at most `limit` takes.
     ///
     /// # Errors
-    /// If more than `max_items` items would be taken, or another limit is reached.
+    /// If more items would be taken than are allowed, or another limit is reached.
     pub(super) fn within(
         &mut self,
         parts: &mut Parts<'_>,
         config: ConfigId,
         limit: u32,
-        max_items: u64,
     ) -> Result<Option<u32>, EngineError> {
         let known = self.configs.get(&config).copied();
         if let Some(answer) = known.and_then(|known| known.within(limit)) {
@@ -96,17 +100,15 @@ impl Search {
         if let Some(Least::MoreThan(known)) = known {
             tried = tried.max(known);
         }
-        self.summaries.allow(max_items);
-        let (mut least, mut n_tried) = (None, 0);
-        while least.is_none() && tried < limit {
-            n_tried += 1;
-            tried = (tried + if n_tried < MAX_STEPS { 1 } else { tried }).min(limit);
-            least = self.config_within(parts, config, tried)?;
+        let mut least = None;
+        for bound in bounds(tried + 1, limit) {
+            least = self.config_within(parts, config, bound)?;
+            if least.is_some() {
+                break;
+            }
         }
-        if parts.parser.shared.options.use_memo {
-            let known = least.map_or(Least::MoreThan(tried.max(limit)), Least::Exactly);
-            self.configs.insert(config, known);
-        }
+        let known = least.map_or(Least::MoreThan(tried.max(limit)), Least::Exactly);
+        self.configs.insert(config, known);
         Ok(least)
     }
 
@@ -121,7 +123,7 @@ impl Search {
         for start in parts.states.starts(parts.parser, config)? {
             let begin =
                 RunStart { point: start.point, future: parts.futures.root(), is_nested: start.depth > 0 };
-            let run = parts.runs.run(&mut parts.states.places_mut().points, parts.futures, begin)?;
+            let run = parts.run(begin)?;
             let blocks = self.summaries.blocks.of(&start.widths, start.depth);
             let threads = parts.parser.configs.threads(start.parser).to_vec();
             let mut ways = Vec::with_capacity(threads.len());
@@ -248,14 +250,14 @@ impl Search {
         }
     }
 
-    /// Items taken since all was dropped.
+    /// Items taken so far.
     pub(super) fn work(&self) -> u64 {
         self.summaries.work()
     }
 
-    /// Approximate memory, in bytes, answers left out.
+    /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        self.summaries.memory_usage() + self.places.len() * 32
+        self.summaries.memory_usage() + self.places.len() * 32 + self.configs.len() * 16
     }
 }
 

@@ -7,11 +7,10 @@
 //! completion of 4, that is all. Otherwise the exact search looks for one of at most 5
 //! ([`exact_within`](Searches::exact_within)), within a number of items.
 //!
-//! Tables are dropped between calls when they take too much memory; answers are kept longer than the searches that found them.
+//! **The same question has the same answer**, whatever was asked before: `budget::over_bytes` says how. Here, too, an answer is that of
+//! searches that start with empty tables ([`Tables`]) and may do a fixed amount of work ([`Searches::question`]).
 
 use std::sync::Arc;
-
-use rustc_hash::FxHashMap;
 
 use super::ends::{Ends, Explored};
 use super::floors::Floors;
@@ -21,36 +20,101 @@ use super::summaries::Parts;
 use crate::EngineError;
 use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
+use crate::shared::Shared;
 use crate::spelling::{Futures, Spelling};
 
-/// Items that the search for one upper bound may take.
+/// Items that the searches for the upper bounds of one question may take.
 const MAX_UPPER_ITEMS: u64 = 400_000;
-/// After searches that were given up, the next may take at least so many items.
-const MIN_ITEMS: u64 = 1_000;
-/// Items that the next search may take more after one that was not given up.
-const REGAINED: u64 = 100;
-/// Bytes that the memoised answers may take before they are dropped.
+/// How many times as many items a search may take when no token is left otherwise.
+const AT_LENGTH: u64 = 256;
+/// At least so many items are then taken, however few the limit allows.
+const MIN_AT_LENGTH: u64 = 1_000_000;
+/// Bytes that tables, and memoised answers, may take before they are dropped.
 pub(super) const MAX_BYTES: usize = 128 << 20;
 /// Items and walks between two looks at what searches take.
 const LOOK_EVERY: u64 = 50_000;
 /// No completion of more tokens is looked for.
 pub(super) const MAX_BOUND: u32 = 1 << 20;
 
+/// How much work a question may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Effort {
+    Usual,
+    /// More, where no token is left otherwise.
+    AtLength,
+}
+
+/// Whether so many tokens complete a text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fit {
+    /// So many do by the upper search.
+    Upper(u32),
+    Yes,
+    No,
+    Unknown,
+}
+
+impl Fit {
+    /// `None` if that is not known.
+    pub(super) fn is_within(self) -> Option<bool> {
+        match self {
+            Fit::Upper(_) | Fit::Yes => Some(true),
+            Fit::No => Some(false),
+            Fit::Unknown => None,
+        }
+    }
+}
+
+/// Runs, and the two searches over them; dropped together.
+struct Tables {
+    runs: Runs,
+    exact: Search,
+    upper: Search,
+}
+
+impl Tables {
+    /// Nothing is known yet.
+    fn new() -> Tables {
+        Tables { runs: Runs::default(), exact: Search::new(false), upper: Search::new(true) }
+    }
+
+    /// Drops everything but the walks, on whose making no search has a limit.
+    fn clear(&mut self) {
+        self.runs.clear();
+        self.exact = Search::new(false);
+        self.upper = Search::new(true);
+    }
+
+    /// How much all questions together may have done.
+    fn allow(&mut self, (exact, upper): (u64, u64)) {
+        self.exact.allow(exact);
+        self.upper.allow(upper);
+    }
+
+    fn work(&self) -> u64 {
+        self.exact.work() + self.upper.work() + self.runs.n_walks()
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.exact.memory_usage() + self.upper.memory_usage() + self.runs.memory_usage()
+    }
+}
+
 /// The searches of one lexed grammar.
 pub(super) struct Searches {
     spelling: Arc<parking_lot::Mutex<Spelling>>,
-    pub(super) runs: Runs,
     floors: Floors,
     /// Those of the upper search.
     aligned_floors: Floors,
     /// Whether the floors have been made.
     has_floors: bool,
-    pub(super) exact: Search,
-    pub(super) upper: Search,
-    /// Items that the next exact search may take: fewer after searches that were given up, more after others.
-    pub(super) patience: u64,
-    /// Items that exact searches may take in the present call, together.
-    left: u64,
+    /// Which ways lead to which ends; all may lead to any if that is not known.
+    ends: Option<Ends>,
+    tables: Tables,
+    /// The tables of questions that may do more.
+    at_length: Option<Box<Tables>>,
+    /// Whether the tables are those of the present question alone, so that a search that is given up has had all the work it may do.
+    is_fresh: bool,
     /// The work of searches at which their memory is looked at next.
     next_look: u64,
     pub(super) eos_cost: u32,
@@ -61,27 +125,21 @@ impl Searches {
     pub(super) fn new(parser: &Parser) -> Searches {
         Searches {
             spelling: parser.shared.spelling(),
-            runs: Runs::default(),
             floors: Floors::default(),
             aligned_floors: Floors::default(),
             has_floors: false,
-            exact: Search::new(false),
-            upper: Search::new(true),
-            patience: parser.shared.limits.budget_items,
-            left: 0,
+            ends: None,
+            tables: Tables::new(),
+            at_length: None,
+            is_fresh: true,
             next_look: LOOK_EVERY,
             eos_cost: u32::from(!parser.shared.vocabulary.eos_token_ids().is_empty()),
         }
     }
 
-    /// Gives the exact searches of a call their work.
-    pub(super) fn begin_call(&mut self, parser: &Parser) {
-        self.left = parser.shared.limits.budget_items;
-    }
-
-    /// Drops the searches, without their answers, if they have grown beyond the limit.
+    /// Drops the tables if they have grown beyond the limit.
     pub(super) fn trim(&mut self) {
-        let work = self.exact.work() + self.upper.work() + self.runs.work();
+        let work = self.tables.work() + self.at_length.as_ref().map_or(0, |tables| tables.work());
         if work >= self.next_look {
             self.next_look = work + LOOK_EVERY;
             if self.memory_usage() > MAX_BYTES {
@@ -90,32 +148,20 @@ impl Searches {
         }
     }
 
-    /// Drops the searches, without their answers.
+    /// Drops the tables.
     pub(super) fn clear(&mut self) {
-        self.exact.clear();
-        self.upper.clear();
+        self.tables = Tables::new();
+        self.at_length = None;
         self.next_look = LOOK_EVERY;
-        self.runs.clear();
         self.floors.clear_places();
         self.aligned_floors.clear_places();
     }
 
-    /// Drops the answers.
-    pub(super) fn clear_answers(&mut self) {
-        self.exact.configs = FxHashMap::default();
-        self.upper.configs = FxHashMap::default();
-    }
-
-    /// How many answers are kept.
-    pub(super) fn n_answers(&self) -> usize {
-        self.exact.configs.len() + self.upper.configs.len()
-    }
-
-    /// Approximate memory without answers, in bytes.
+    /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        self.exact.memory_usage()
-            + self.upper.memory_usage()
-            + self.runs.memory_usage()
+        self.tables.memory_usage()
+            + self.at_length.as_ref().map_or(0, |tables| tables.memory_usage())
+            + self.ends.as_ref().map_or(0, Ends::memory_usage)
             + self.floors.memory_usage()
             + self.aligned_floors.memory_usage()
     }
@@ -139,11 +185,70 @@ impl Searches {
                 && let Some(explored) = Explored::new(points)?
             {
                 self.floors = Floors::new(points, futures, &explored)?;
-                self.runs.ends = Some(Ends::new(points, &explored));
+                self.ends = Some(Ends::new(points, &explored));
             }
             self.has_floors = true;
         }
         Ok(())
+    }
+
+    /// Answers a question by `ask`, by the tables that there are; by empty ones, where what others did leaves open whether the work
+    /// suffices. A search that `ask` lets be given up ([`unless_given_up`](Searches::unless_given_up)) has then had all of it.
+    ///
+    /// # Errors
+    /// Those of `ask`.
+    pub(super) fn question<T>(
+        &mut self,
+        shared: &Shared,
+        effort: Effort,
+        mut ask: impl FnMut(&mut Searches) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let items = shared.limits.budget_items;
+        let (exact, upper) = match effort {
+            Effort::Usual => (items, MAX_UPPER_ITEMS),
+            Effort::AtLength => {
+                self.exchange();
+                (items.saturating_mul(AT_LENGTH).max(MIN_AT_LENGTH), MAX_UPPER_ITEMS)
+            }
+        };
+        self.is_fresh = self.tables.work() == 0;
+        let mut answer = None;
+        if !self.is_fresh {
+            self.tables.allow((exact / 2, upper / 2));
+            answer =
+                Some(ask(self)).filter(|found| !found.as_ref().is_err_and(EngineError::is_budget_search));
+        }
+        let answer = answer.unwrap_or_else(|| {
+            self.is_fresh = true;
+            self.tables.clear();
+            self.tables.allow((exact, upper));
+            ask(self)
+        });
+        if answer.is_err() || self.tables.exact.is_spent() || self.tables.upper.is_spent() {
+            // Something was left in the middle.
+            self.tables.clear();
+        }
+        if effort == Effort::AtLength {
+            self.exchange();
+        }
+        answer
+    }
+
+    /// Exchanges the tables with those of questions that may do more.
+    fn exchange(&mut self) {
+        let at_length = self.at_length.get_or_insert_with(|| Box::new(Tables::new()));
+        std::mem::swap(&mut self.tables, &mut **at_length);
+    }
+
+    /// What a search has found; `None` if it was given up although nothing had been asked before.
+    ///
+    /// # Errors
+    /// All others.
+    pub(super) fn unless_given_up<T>(&self, found: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+        match found {
+            Err(error) if error.is_budget_search() && self.is_fresh => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     /// Asks one of the searches.
@@ -157,14 +262,11 @@ impl Searches {
         let spelling = self.spelling.clone();
         let mut spelling = spelling.lock();
         self.make_floors(states, &spelling.futures)?;
-        let Searches { runs, floors, aligned_floors, exact, upper, .. } = self;
+        let Searches { floors, aligned_floors, ends, tables, .. } = self;
+        let Tables { runs, exact, upper } = tables;
         let (search, floors) = if is_upper { (upper, aligned_floors) } else { (exact, floors) };
-        let answer = ask(search, &mut Parts { parser, states, futures: &mut spelling.futures, runs, floors });
-        if answer.as_ref().is_err_and(EngineError::is_out_of_work) {
-            // A run may have been left in the middle of a level.
-            self.clear();
-        }
-        answer
+        let futures = &mut spelling.futures;
+        ask(search, &mut Parts { parser, states, futures, runs, ends: ends.as_ref(), floors })
     }
 
     /// A lower bound on the number of tokens of a text that is not complete.
@@ -184,7 +286,7 @@ impl Searches {
     /// which tokens end where the lexer's do.
     ///
     /// # Errors
-    /// If a limit is reached.
+    /// If the question has no work left for it, or another limit is reached.
     pub(super) fn upper_within(
         &mut self,
         states: &mut States,
@@ -192,92 +294,65 @@ impl Searches {
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<u32>, EngineError> {
-        let Some(room) = limit.checked_sub(self.eos_cost) else { return Ok(None) };
-        let found = self
-            .ask(states, parser, true, |search, parts| search.within(parts, config, room, MAX_UPPER_ITEMS));
-        if found.is_err() {
-            self.upper.clear();
-        }
-        Ok(found?.map(|found| found + self.eos_cost))
+        self.within(states, parser, true, (config, limit))
     }
 
-    /// The least number of tokens of all completions of a text that is not complete, if it is at most `limit`; that the
-    /// search was given up, if it was.
+    /// The least number of tokens of all completions of a text that is not complete, if it is at most `limit`.
     ///
     /// # Errors
-    /// If a limit is reached.
+    /// As [`upper_within`](Searches::upper_within).
     pub(super) fn exact_within(
         &mut self,
         states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
         limit: u32,
-        max_items: u64,
-    ) -> Result<Result<Option<u32>, EngineError>, EngineError> {
-        let Some(room) = limit.checked_sub(self.eos_cost) else { return Ok(Ok(None)) };
-        let before = self.exact.work();
-        let found =
-            self.ask(states, parser, false, |search, parts| search.within(parts, config, room, max_items));
-        if found.as_ref().is_err_and(EngineError::is_out_of_work) {
-            return found.map(|_| Ok(None));
-        }
-        self.left = self.left.saturating_sub(self.exact.work().saturating_sub(before));
-        match found {
-            Err(error) if error.is_budget_search() => {
-                self.exact.clear();
-                // Not where it was the call that had no more work to give.
-                if max_items >= self.patience {
-                    let least = MIN_ITEMS.min(self.patience);
-                    self.patience = (self.patience / 4).max(least);
-                }
-                Ok(Err(error))
-            }
-            found => {
-                if self.exact.work() > before {
-                    self.patience = (self.patience + REGAINED).min(parser.shared.limits.budget_items);
-                }
-                Ok(Ok(found?.map(|found| found + self.eos_cost)))
-            }
-        }
+    ) -> Result<Option<u32>, EngineError> {
+        self.within(states, parser, false, (config, limit))
     }
 
-    /// Whether at most `limit` tokens complete the text; `None` if the remaining work of the present call does not suffice.
+    /// Whether at most `limit` tokens complete the text.
     ///
     /// # Errors
-    /// If a limit is reached before any completion is found.
-    pub(super) fn fits_in_what_is_left(
+    /// As [`unless_given_up`](Searches::unless_given_up).
+    pub(super) fn fit(
         &mut self,
         states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
         limit: u32,
-    ) -> Result<Option<bool>, EngineError> {
-        let limit = limit.min(MAX_BOUND);
+    ) -> Result<Fit, EngineError> {
         if states.configs.is_accepting(config) {
-            return Ok(Some(self.eos_cost <= limit));
+            return Ok(if self.eos_cost <= limit { Fit::Upper(self.eos_cost) } else { Fit::No });
         }
-        let room = limit.saturating_sub(self.eos_cost);
-        let known = self.upper.configs.get(&config).and_then(|known| known.known());
-        if known.is_some_and(|known| known <= room)
-            || self.upper_within(states, parser, config, limit)?.is_some()
-        {
-            return Ok(Some(true));
+        let upper = self.upper_within(states, parser, config, limit);
+        if let Some(Some(upper)) = self.unless_given_up(upper)? {
+            return Ok(Fit::Upper(upper));
         }
-        if let Some(known) = self.exact.configs.get(&config).and_then(|known| known.within(room)) {
-            return Ok(Some(known.is_some()));
-        }
-        if self.left == 0 && parser.shared.limits.budget_items > 0 {
-            return Ok(None);
-        }
-        let exact = self.exact_within(states, parser, config, limit, self.patience.min(self.left))?;
-        Ok(exact.ok().map(|least| least.is_some()))
+        let exact = self.exact_within(states, parser, config, limit);
+        Ok(match self.unless_given_up(exact)? {
+            Some(Some(_)) => Fit::Yes,
+            // Tokens ahead are read strictly there, so there may be more texts.
+            Some(None) if !states.places().points.tables.is_contextual => Fit::No,
+            Some(None) | None => Fit::Unknown,
+        })
     }
 
-    /// What is known of the upper bound of a configuration.
-    pub(super) fn known_upper(&self, states: &States, config: ConfigId) -> Option<u32> {
-        if states.configs.is_accepting(config) {
-            return Some(self.eos_cost);
-        }
-        Some(self.upper.configs.get(&config)?.known()? + self.eos_cost)
+    fn within(
+        &mut self,
+        states: &mut States,
+        parser: &mut Parser,
+        is_upper: bool,
+        (config, limit): (ConfigId, u32),
+    ) -> Result<Option<u32>, EngineError> {
+        let Some(room) = limit.min(MAX_BOUND).checked_sub(self.eos_cost) else { return Ok(None) };
+        let found = self.ask(states, parser, is_upper, |search, parts| search.within(parts, config, room))?;
+        Ok(found.map(|found| found + self.eos_cost))
+    }
+
+    /// Walks of the lexer made so far, by the tables that there are.
+    #[cfg(test)]
+    pub(super) fn n_walks(&self) -> u64 {
+        self.tables.runs.n_walks()
     }
 }

@@ -19,8 +19,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blocks::{BlocksId, BlocksPool, Made};
 use super::controls::{Control, ControlId, Controls, InText};
+use super::ends::Ends;
 use super::floors::{ContextId, Floors};
-use super::runs::{Exit, RunId, Runs};
+use super::runs::{Exit, Lexing, RunId, Runs};
 use super::walks::RunStart;
 use crate::EngineError;
 use crate::lexed::States;
@@ -49,7 +50,26 @@ pub(super) struct Parts<'a> {
     pub(super) states: &'a mut States,
     pub(super) futures: &'a mut Futures,
     pub(super) runs: &'a mut Runs,
+    /// Which ways lead to which ends; all may lead to any if that is not known.
+    pub(super) ends: Option<&'a Ends>,
     pub(super) floors: &'a mut Floors,
+}
+
+impl Parts<'_> {
+    /// The run from `start`.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn run(&mut self, start: RunStart) -> Result<RunId, EngineError> {
+        let (runs, mut lexing) = self.lexing();
+        runs.run(&mut lexing, start)
+    }
+
+    /// The runs, and what they are made from.
+    fn lexing(&mut self) -> (&mut Runs, Lexing<'_>) {
+        let points = &mut self.states.places_mut().points;
+        (self.runs, Lexing { points, futures: self.futures, ends: self.ends })
+    }
 }
 
 #[derive(Default)]
@@ -113,9 +133,10 @@ pub(super) struct Summaries {
     n_items: u64,
     /// What levels of runs took ([`Runs::n_looks`]).
     n_looks: u64,
-    /// The most work that may have been done.
-    last_item: u64,
+    /// The most work that may be done.
     max_items: u64,
+    /// Whether more was asked for.
+    is_spent: bool,
 }
 
 impl Summaries {
@@ -129,15 +150,20 @@ impl Summaries {
         self.n_items + self.n_looks / LOOKS_PER_ITEM
     }
 
-    /// From now on, so many items may be taken.
-    pub(super) fn allow(&mut self, max_items: u64) {
-        self.last_item = self.work().saturating_add(max_items);
-        self.max_items = max_items;
+    /// So many items may be taken in all.
+    pub(super) fn allow(&mut self, n_items: u64) {
+        self.max_items = n_items;
+    }
+
+    /// Whether a search was given up, so that what is known is not complete.
+    pub(super) fn is_spent(&self) -> bool {
+        self.is_spent
     }
 
     /// An error if more items were taken than are allowed.
-    fn check(&self) -> Result<(), EngineError> {
-        match self.work() > self.last_item {
+    fn check(&mut self) -> Result<(), EngineError> {
+        self.is_spent |= self.work() > self.max_items;
+        match self.is_spent {
             true => Err(EngineError::budget_search(self.max_items)),
             false => Ok(()),
         }
@@ -156,8 +182,8 @@ impl Summaries {
     ) -> Result<Option<Arc<[Exit]>>, EngineError> {
         self.check()?;
         let n_looks = parts.runs.n_looks();
-        let level =
-            parts.runs.level(&mut parts.states.places_mut().points, parts.futures, run, terminal, cost)?;
+        let (runs, mut lexing) = parts.lexing();
+        let level = runs.level(&mut lexing, run, terminal, cost)?;
         self.n_looks += parts.runs.n_looks() - n_looks;
         Ok(level)
     }
@@ -477,7 +503,7 @@ impl Summaries {
             future: text.future,
             is_nested: self.blocks.is_nested(text.blocks),
         };
-        parts.runs.run(&mut parts.states.places_mut().points, parts.futures, start)
+        parts.run(start)
     }
 
     /// Takes the levels of a run that the bound has room for.

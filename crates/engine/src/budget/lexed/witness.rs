@@ -13,8 +13,6 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use super::groups::Groups;
-use super::search::Least;
-use super::searches::Searches;
 use crate::EngineError;
 use crate::lexed::States;
 use crate::parser::{ConfigId, Parser};
@@ -35,11 +33,10 @@ pub(super) enum Witness {
     GivenUp,
 }
 
-/// The searches that found nothing.
+/// What searches have found.
 #[derive(Default)]
 pub(super) struct Witnesses {
-    /// The configurations for which no completion was found, and whether that is certain.
-    missing: FxHashMap<ConfigId, Witness>,
+    known: FxHashMap<ConfigId, Witness>,
 }
 
 impl Witnesses {
@@ -49,16 +46,12 @@ impl Witnesses {
     /// If a limit of the lexer or the parser is reached.
     pub(super) fn of(
         &mut self,
-        searches: &mut Searches,
         groups: &mut Groups,
         states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<Witness, EngineError> {
-        if let Some(known) = searches.upper.configs.get(&config).and_then(|known| known.known()) {
-            return Ok(Witness::Of(known));
-        }
-        if let Some(&known) = self.missing.get(&config) {
+        if let Some(&known) = self.known.get(&config) {
             return Ok(known);
         }
         let found = match way_of_text(states, parser, config)? {
@@ -68,23 +61,23 @@ impl Witnesses {
         let way = match found {
             Ok(way) => way,
             Err(nothing) => {
-                self.missing.insert(config, nothing);
+                self.known.insert(config, nothing);
                 return Ok(nothing);
             }
         };
         let n_tokens = way.len() as u32 - 1;
         for (position, config) in way.into_iter().enumerate() {
             let rest = n_tokens - position as u32;
-            let known = searches.upper.configs.entry(config).or_insert(Least::Exactly(rest));
-            if known.known().is_none_or(|known| known > rest) {
-                *known = Least::Exactly(rest);
+            match self.known.entry(config).or_insert(Witness::Of(rest)) {
+                Witness::Of(known) => *known = rest.min(*known),
+                nothing => *nothing = Witness::Of(rest),
             }
         }
         Ok(Witness::Of(n_tokens))
     }
 
     pub(super) fn len(&self) -> usize {
-        self.missing.len()
+        self.known.len()
     }
 }
 

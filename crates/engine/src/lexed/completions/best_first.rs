@@ -26,15 +26,13 @@ use crate::parser::{ConfigId, Parser};
 
 /// The most threads that one search for a completion visits.
 const MAX_PLACES: usize = 5_000;
-/// The most threads of the parser, and frames on top of their stacks, that one search visits. With a rule that can always
-/// continue, they grow with the distance.
+/// The most threads of the parser, and frames on top of their stacks, that a search for the end of the text visits. With a rule that
+/// can always continue, they grow with the distance.
 const MAX_THREADS: usize = 200_000;
+/// The same for a place that is known to have a completion: many such searches may be made for one mask.
+const MAX_THREADS_TO_KNOWN: usize = 50_000;
 /// Units of work that a thread of the parser takes.
 const UNITS_PER_THREAD: u64 = 8;
-/// The limit on threads never falls below this, even after searches that were given up.
-const MIN_THREADS: usize = 5_000;
-/// How much the limit on threads grows after a search that was not given up.
-const REGAINED: usize = 1_000;
 /// The weight of a terminal that the rules still need. One that was read counts 1.
 const WEIGHT: u32 = 2;
 
@@ -74,13 +72,11 @@ pub(super) enum Found {
 /// The search, and what it has learnt.
 pub(super) struct BestFirst {
     distances: Distances,
-    /// How many threads of the parser the next search may visit: fewer after searches that were given up, more after others.
-    patience: usize,
 }
 
 impl BestFirst {
     pub(super) fn new(tables: &LexerTables) -> BestFirst {
-        BestFirst { distances: Distances::new(tables), patience: MAX_THREADS }
+        BestFirst { distances: Distances::new(tables) }
     }
 
     /// Looks for a completion from one of `roots`. Skips good ends of tokens if that loses no completion.
@@ -94,31 +90,10 @@ impl BestFirst {
         roots: &[LexedThread],
         goal: Goal,
     ) -> Result<Found, EngineError> {
-        if goal == Goal::End {
-            return self.search_within(outlook, parser, roots, goal, MAX_THREADS);
-        }
-        let found = self.search_within(outlook, parser, roots, goal, self.patience)?;
-        self.patience = match found {
-            Found::GivenUp => (self.patience / 2).max(MIN_THREADS),
-            Found::Path(_) | Found::Nothing => (self.patience + REGAINED).min(MAX_THREADS),
+        let max_threads = match goal {
+            Goal::Known => MAX_THREADS_TO_KNOWN,
+            Goal::End => MAX_THREADS,
         };
-        Ok(found)
-    }
-
-    /// The fewest terminals with which the rules can finish the text from a configuration of the parser; [`u32::MAX`] if they
-    /// cannot.
-    pub(super) fn fewest_terminals(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
-        self.distances.of_config(parser, config)
-    }
-
-    fn search_within(
-        &mut self,
-        outlook: &mut Outlook,
-        parser: &mut Parser,
-        roots: &[LexedThread],
-        goal: Goal,
-        max_threads: usize,
-    ) -> Result<Found, EngineError> {
         let mut visits: Vec<Visit> = Vec::new();
         let mut seen: FxHashSet<LexedThread> = FxHashSet::default();
         let mut heap: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
@@ -176,6 +151,12 @@ impl BestFirst {
             }
         }
         Ok(Found::Nothing)
+    }
+
+    /// The fewest terminals with which the rules can finish the text from a configuration of the parser; [`u32::MAX`] if they
+    /// cannot.
+    pub(super) fn fewest_terminals(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
+        self.distances.of_config(parser, config)
     }
 
     /// Forgets the distances of stacks.

@@ -30,12 +30,8 @@ use super::super::places::LexedThread;
 use crate::EngineError;
 use crate::parser::{Frame, NodeId, Parser};
 
-/// The most items that one question may add. The limit shrinks after questions that were given up.
+/// The most items that one question may take.
 const MAX_ITEMS: usize = 200_000;
-/// The limit on added items never falls below this.
-const MIN_ITEMS: usize = 5_000;
-/// With more items than this, all are dropped before the next question.
-const MAX_KEPT: usize = 2_000_000;
 
 /// The control state between two tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,7 +60,6 @@ const UNITS_PER_ITEM: u64 = 16;
 pub(super) struct Pushdown {
     /// Whether tokens ahead are read freely.
     is_free: bool,
-    max_items: usize,
     ids: FxHashMap<(ExprId, HypothesisId), u32>,
     summaries: Vec<Summary>,
     seen: FxHashSet<(u32, ExprId, Spot)>,
@@ -74,7 +69,7 @@ pub(super) struct Pushdown {
 impl Pushdown {
     /// No summaries yet.
     pub(super) fn new(is_free: bool) -> Pushdown {
-        Pushdown { is_free, max_items: MAX_ITEMS, ..Pushdown::default() }
+        Pushdown { is_free, ..Pushdown::default() }
     }
 
     /// Whether some reading of this kind leads from `thread` to the end of a text; `None` if that takes too long to decide.
@@ -87,15 +82,14 @@ impl Pushdown {
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
-        if self.seen.len() > MAX_KEPT {
-            *self = Pushdown { max_items: self.max_items, ..Pushdown::new(self.is_free) };
+        // As in `budget::over_bytes`: an answer is that of a search that starts with no summaries and may take so many items. While
+        // there are at most half as many, it does not matter what was asked before.
+        let answer = self.search(outlook, parser, thread, MAX_ITEMS / 2)?;
+        if answer.is_some() || self.seen.len() <= MAX_ITEMS / 2 {
+            return Ok(answer);
         }
-        let answer = self.search(outlook, parser, thread)?;
-        self.max_items = match answer {
-            Some(_) => (2 * self.max_items).min(MAX_ITEMS),
-            None => (self.max_items / 2).max(MIN_ITEMS),
-        };
-        Ok(answer)
+        *self = Pushdown::new(self.is_free);
+        self.search(outlook, parser, thread, MAX_ITEMS)
     }
 
     fn search(
@@ -103,8 +97,8 @@ impl Pushdown {
         outlook: &mut Outlook,
         parser: &mut Parser,
         thread: LexedThread,
+        max_items: usize,
     ) -> Result<Option<bool>, EngineError> {
-        let last_item = self.seen.len() + self.max_items;
         let mut root = thread.hypothesis;
         if self.is_free {
             root = outlook.places.points.hypotheses.free_ahead(root)?;
@@ -134,7 +128,7 @@ impl Pushdown {
                 Spot::At(hypothesis) => {
                     let summary = self.summary(state, hypothesis);
                     let can_finish = outlook.scopes.finishes(parser, ExprPool::EPSILON, node);
-                    if !self.solve(outlook, parser, (summary, can_finish), last_item)? {
+                    if !self.solve(outlook, parser, (summary, can_finish), max_items)? {
                         return Ok(None);
                     }
                     if can_finish && self.summaries[summary as usize].is_good {
@@ -189,13 +183,13 @@ impl Pushdown {
         outlook: &mut Outlook,
         parser: &mut Parser,
         (summary, is_enough): (u32, bool),
-        last_item: usize,
+        max_items: usize,
     ) -> Result<bool, EngineError> {
         let is_complete = outlook.scopes.is_main_complete();
         while !(is_enough && self.summaries[summary as usize].is_good)
             && let Some(&(id, state, spot)) = self.work.last()
         {
-            if self.seen.len() > last_item {
+            if self.seen.len() > max_items {
                 return Ok(false);
             }
             // If the scope is complete, no other exit leads further than a good one.

@@ -265,15 +265,25 @@ impl Matcher {
     pub(super) fn call_meter(&self) -> Meter {
         limit(self.grammar.shared().limits.mask_work.unwrap_or(u64::MAX))
     }
+}
 
-    /// Runs `ask` with the work that a call may do; `None` if that does not suffice.
-    pub(super) fn within_work<T>(
-        &self,
-        ask: impl FnOnce() -> Result<T, EngineError>,
-    ) -> Result<Option<T>, EngineError> {
-        match self.call_meter().run(ask) {
-            Err(error) if error.is_out_of_work() => Ok(None),
-            answer => answer.map(Some),
+/// What a call has found with the work that it may do; `None` if that did not suffice. That a caller's own limit did not is an error.
+pub(super) fn unless_out_of_work<T>(found: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+    match found {
+        Err(error) if error.is_out_of_work() && meter::left() > 0 => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+/// Whether `ask` says yes of all; asked until it does not.
+pub(super) fn all<T>(
+    items: &[T],
+    mut ask: impl FnMut(&T) -> Result<bool, EngineError>,
+) -> Result<(), EngineError> {
+    for item in items {
+        if !ask(item)? {
+            break;
         }
     }
+    Ok(())
 }

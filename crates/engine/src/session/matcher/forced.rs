@@ -2,6 +2,7 @@
 
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
+use super::bounded::unless_out_of_work;
 use crate::ground::{TextPart, text_parts, written};
 use crate::{EngineError, Error, Matcher};
 
@@ -41,7 +42,7 @@ impl Matcher {
         }
         let mut config = self.state.config;
         // What was read before the work was spent is forced all the same.
-        self.within_work(|| {
+        let read = self.call_meter().run(|| {
             self.ask(|machine| {
                 while forced.len() < MAX_FORCED && !machine.reader.is_accepting(config) {
                     let Some(byte) = machine.reader.next_bytes(config)?.as_singleton() else { break };
@@ -51,7 +52,8 @@ impl Matcher {
                 }
                 Ok(())
             })
-        })?;
+        });
+        unless_out_of_work(read)?;
         Ok(self.parts(&forced))
     }
 
