@@ -10,7 +10,8 @@
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,8 +22,8 @@ use pyo3::types::PyDict;
 
 use crate::arguments::{Count, Int};
 use crate::errors::BatchError;
+use crate::interrupt::stoppable;
 use crate::matcher::Matcher;
-use crate::work::detached;
 use crate::{bitmask, errors, raw_rows};
 
 /// How long the calling thread works alone.
@@ -68,8 +69,8 @@ pub(crate) fn fill_next_token_bitmask_batch(
         })?;
         let n_words = matchers.iter().map(|matcher| mask_words(matcher.n_vocab())).max().unwrap_or(0);
         let all = raw_rows::rows(mask.extract::<Count>()?.0, stride, n_needed, n_words)?;
-        let jobs = jobs(&matchers, &rows, all);
-        detached(py, || fill(jobs))?
+        let mut jobs = jobs(&matchers, &rows, all);
+        stoppable(py, || fill(&mut jobs))?
     } else if stride.is_some() {
         return Err(PyTypeError::new_err("a stride goes with a pointer; an array knows its own"));
     } else {
@@ -82,8 +83,8 @@ pub(crate) fn fill_next_token_bitmask_batch(
                 false => format!("the mask has {n_rows} rows, but row {} is asked for", n_needed - 1),
             }));
         }
-        let jobs = jobs(&matchers, &rows, all);
-        detached(py, || fill(jobs))?
+        let mut jobs = jobs(&matchers, &rows, all);
+        stoppable(py, || fill(&mut jobs))?
     };
     if failed.is_empty() { Ok(()) } else { Err(batch_error(py, failed)?) }
 }
@@ -135,10 +136,10 @@ fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<Py
     Ok(error)
 }
 
-/// Fills all rows. Returns the rows that failed, in no particular order.
-fn fill(jobs: Vec<Job<'_>>) -> Vec<(usize, Failure)> {
+/// Fills all rows, until Ctrl-C stops this thread. Returns the rows that failed, in no particular order.
+fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     let n_threads = jobs.iter().map(|job| job.matcher.n_threads()).max().map_or(1, NonZero::get);
-    let mut jobs = jobs.into_iter();
+    let mut jobs = jobs.iter_mut();
     let mut failed = Vec::new();
     let start = Instant::now();
     for job in jobs.by_ref() {
@@ -149,25 +150,33 @@ fn fill(jobs: Vec<Job<'_>>) -> Vec<(usize, Failure)> {
     }
     let n_helpers = jobs.len().saturating_sub(1).min(n_threads - 1);
     let (jobs, failed) = (Mutex::new(jobs), Mutex::new(failed));
+    let is_stopped = Arc::new(AtomicBool::new(false));
     let work = || {
         // A statement of its own, so that the queue is free while the row is filled.
-        while let Some(job) = { lock(&jobs).next() } {
+        while !maskwright::is_stopped()
+            && let Some(job) = { lock(&jobs).next() }
+        {
             if let Some(failure) = fill_row(job) {
                 lock(&failed).push(failure);
             }
         }
     };
+    let help = || {
+        let is_stopped = is_stopped.clone();
+        maskwright::watched(move || is_stopped.load(Ordering::Relaxed), work)
+    };
     thread::scope(|scope| {
         for _ in 0..n_helpers {
             // Without a helper the others do its work.
-            let _ = thread::Builder::new().spawn_scoped(scope, work);
+            let _ = thread::Builder::new().spawn_scoped(scope, help);
         }
         work();
+        is_stopped.store(maskwright::is_stopped(), Ordering::Relaxed);
     });
     failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn fill_row(job: Job<'_>) -> Option<(usize, Failure)> {
+fn fill_row(job: &mut Job<'_>) -> Option<(usize, Failure)> {
     let Job { row, matcher, words } = job;
     let failure = match catch_unwind(AssertUnwindSafe(|| matcher.fill(words))) {
         Ok(Ok(_)) => return None,
@@ -175,7 +184,7 @@ fn fill_row(job: Job<'_>) -> Option<(usize, Failure)> {
         Err(panic) => Failure::Panic(panic),
     };
     words.fill(0);
-    Some((row, failure))
+    Some((*row, failure))
 }
 
 /// Locks; a queue and a list are in order whatever a panicking thread did.

@@ -7,7 +7,8 @@
 //!   two looks asks once more at its end, so whatever was raised during it has cancelled its token.
 //! * Calls of sessions and canvases ([`stoppable`]) hold locks while they work, so no handler may run. They only look whether Ctrl-C was
 //!   pressed ([`maskwright::watched`]), stop, and let the handler run when the locks are free. If it does not raise, the
-//!   work begins again; what was learnt before makes it shorter.
+//!   work begins again; what was learnt before makes it shorter. A search with the caller's model cannot begin again
+//!   ([`unless_interrupted`]).
 //! * Reading of files ([`aside`]) asks nobody. It has a thread of its own while the caller waits.
 //!
 //! On other threads than the main one there never are any signals.
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use maskwright::CancelToken;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -74,6 +76,19 @@ pub(crate) fn run<T: Send>(
 /// What a signal handler raised; InternalError if `work` panics.
 pub(crate) fn stoppable<T: Send>(py: Python<'_>, mut work: impl FnMut() -> T + Send) -> PyResult<T> {
     unless_stopped(py, || detached(py, || watched(&mut work)))
+}
+
+/// Runs `work` without the interpreter until Ctrl-C stops it, for work that cannot begin again.
+///
+/// # Errors
+/// What a signal handler raised, KeyboardInterrupt if it raised nothing; InternalError if `work` panics.
+pub(crate) fn unless_interrupted<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let (result, is_stopped) = detached(py, || watched(work))?;
+    if is_stopped {
+        py.check_signals()?;
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    Ok(result)
 }
 
 /// Runs `run`, which gives what [`watched`] does, again if Ctrl-C stops it and no handler raises.

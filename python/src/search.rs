@@ -19,7 +19,8 @@ use pyo3::prelude::*;
 
 use crate::arguments::ints;
 use crate::errors::exception;
-use crate::work::{detached, outside};
+use crate::interrupt::unless_interrupted;
+use crate::work::outside;
 
 /// A text that `Matcher.search` found.
 #[pyclass(frozen, module = "maskwright", get_all)]
@@ -89,7 +90,7 @@ pub(crate) fn search(
         raised: None,
     };
     let mut interrupted = None;
-    let outcome = detached(py, || {
+    let outcome = unless_interrupted(py, || {
         strategy.run(&mut model, &constraint, prompt_ids, &search, &mut |_| match outside(|| {
             Python::attach(|py| py.check_signals())
         }) {

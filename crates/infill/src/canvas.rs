@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use maskwright_automata::meter::Meter;
 use maskwright_engine::{MaskStatus, Taken};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
@@ -188,13 +189,14 @@ impl Canvas {
     }
 
     /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known position, instead of what is
-    /// there. Costs one question each, and no mask. A token that is not in the vocabulary cannot stand anywhere.
+    /// there. Costs one question each, and no mask; all together cost no more than the first question of a canvas. A token that is not in the vocabulary cannot stand anywhere.
     ///
     /// # Errors
     /// If there is no such position, or a session of the grammar fails, other than by a limit.
     pub fn allows(&mut self, position: usize, tokens: &[TokenId]) -> Result<Vec<Verdict>, Error> {
         self.check_position(position)?;
-        tokens.iter().map(|&token| Ok(self.ask(position, token)?)).collect()
+        let limit = self.solver.infiller.limits().work;
+        Meter { limit }.run(|| tokens.iter().map(|&token| Ok(self.ask(position, token)?)).collect())
     }
 
     /// Writes to `mask` tokens that position `position` can take so that the rest can still be filled. At a

@@ -48,10 +48,10 @@ pub struct InfillLimits {
 }
 
 impl Default for InfillLimits {
-    /// Two hundred million units: some five seconds for the worst call.
+    /// Ten million units: some five seconds for the worst call.
     fn default() -> InfillLimits {
         InfillLimits {
-            work: 200_000_000,
+            work: 10_000_000,
             automaton: AutomatonLimits::default(),
             max_positions: 65_536,
             collapse_regular: true,

@@ -9,6 +9,7 @@
 //! in the witness's place, and there is no chart.
 
 use maskwright_automata::Fuel;
+use maskwright_automata::meter::{self, Meter};
 use maskwright_engine::Taken;
 use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
 
@@ -18,7 +19,7 @@ use crate::lattice::Lattice;
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::reader::{Reader, Relation};
-use crate::solver::{Answer, Solver, within_limits};
+use crate::solver::{Answer, Solver, with_fuel, within_limits};
 
 /// How many masked positions on each side of one are open, at first and then.
 const WINDOWS: [usize; 3] = [0, 2, 8];
@@ -58,6 +59,17 @@ impl Solver {
         witness: Option<&Witness>,
         exact: bool,
     ) -> Result<(Vec<u32>, bool), InfillError> {
+        let limit = self.infiller.limits().work;
+        Meter { limit }.run(|| self.mask_metered(question, position, witness, exact))
+    }
+
+    fn mask_metered(
+        &mut self,
+        question: &Question,
+        position: usize,
+        witness: Option<&Witness>,
+        exact: bool,
+    ) -> Result<(Vec<u32>, bool), InfillError> {
         let readers = self.infiller.readers();
         let same = readers.iter().position(|reader| reader.relation == Relation::Same);
         let mut found = match same {
@@ -75,6 +87,9 @@ impl Solver {
             && !is_empty(&found.left)
         {
             self.settle(number, question, position, &mut found)?;
+        }
+        if meter::is_stopped() {
+            return Err(InfillError::cancelled());
         }
         Ok((found.proven, is_empty(&found.left)))
     }
@@ -104,13 +119,15 @@ impl Solver {
                     break;
                 }
                 let masks = [&mut left[..], &mut allowed];
-                within_limits(reader.tables().prove(&lattice, position, masks, n_facts, &self.near_fuel()))?;
+                let prove = |fuel: &Fuel| reader.tables().prove(&lattice, position, masks, n_facts, fuel);
+                within_limits(with_fuel(NEAR_WORK, prove))?;
                 asked.iter_mut().for_each(|asked| remove(asked, &allowed));
             }
         }
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
             if !is_empty(asked) {
-                within_limits(reader.tables().refuse_few(lattice, position, asked, &self.near_fuel()))?;
+                let refuse = |fuel: &Fuel| reader.tables().refuse_few(lattice, position, asked, fuel);
+                within_limits(with_fuel(NEAR_WORK, refuse))?;
             }
         }
         let left = if are_all { union(&asked) } else { vocabulary.in_trie().to_vec() };
@@ -137,9 +154,9 @@ impl Solver {
             let mut asked = vocabulary.in_trie().to_vec();
             // Symbols, which come after the vocabulary, stay.
             asked.iter_mut().zip(&found.left).for_each(|(asked, left)| *asked &= left);
-            let fuel = Fuel::new(infiller.limits().work);
             let masks = [&mut asked[..], &mut allowed];
-            is_settled &= within_limits(reader.tables().settle(lattice, position, masks, &fuel))?.is_some();
+            let settle = |fuel: &Fuel| reader.tables().settle(lattice, position, masks, fuel);
+            is_settled &= within_limits(with_fuel(u64::MAX, settle))?.is_some();
         }
         let allowed = self.in_vocabulary(reader, &allowed);
         found.proven.iter_mut().zip(&allowed).for_each(|(proven, allowed)| *proven |= allowed);
@@ -163,7 +180,7 @@ impl Solver {
         if n_left > MAX_ASKED {
             return Ok(());
         }
-        let work = self.infiller.limits().work / n_left;
+        let work = meter::left() / n_left;
         for token in (0..self.infiller.vocabulary().n_vocab() as u32).map(TokenId) {
             if !mask_contains(&found.left, token) {
                 continue;
@@ -257,7 +274,8 @@ impl Solver {
         let vocabulary = self.infiller.vocabulary();
         let mut asked = vec![vocabulary.in_trie().to_vec(); lattices.len()];
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
-            within_limits(reader.refuse_near(lattice, position, asked, (vocabulary, &self.near_fuel())))?;
+            let refuse = |fuel: &Fuel| reader.refuse_near(lattice, position, asked, (vocabulary, fuel));
+            within_limits(with_fuel(NEAR_WORK, refuse))?;
         }
         Ok(asked)
     }
@@ -270,10 +288,6 @@ impl Solver {
             named.add_tokens(vocabulary, &mut tokens, |symbol| mask_contains(set, symbol));
         }
         tokens
-    }
-
-    fn near_fuel(&self) -> Fuel {
-        Fuel::new(self.infiller.limits().work.min(NEAR_WORK))
     }
 }
 

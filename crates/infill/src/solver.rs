@@ -129,18 +129,14 @@ impl Solver {
         work: u64,
     ) -> Result<Answer, InfillError> {
         // What sessions do counts as much as what is searched.
-        let answer = Meter { limit: work }.run(|| self.answer_metered(question, before, work))?;
-        // That nothing was found says nothing then.
-        if meter::is_stopped() { Err(InfillError::cancelled()) } else { Ok(answer) }
+        Meter { limit: work }.run(|| self.answer_metered(question, before))
     }
 
     fn answer_metered(
         &mut self,
         question: &Question,
         before: Option<&Witness>,
-        work: u64,
     ) -> Result<Answer, InfillError> {
-        let fuel = Fuel::new(work);
         if let Some(witness) = before
             && self.is_accepted(question, witness)?
         {
@@ -162,18 +158,16 @@ impl Solver {
         }
         for stage in STAGES {
             for number in 0..infiller.readers().len() {
-                let part = Fuel::new(fuel.left() / STAGE_PART);
-                let work = part.left();
-                let answer = within_limits(self.ask(stage, number, question, before, &part))?;
-                // What is left is not less than what a part of it took.
-                let _ = fuel.spend(work - part.left());
-                match answer {
+                let work = meter::left() / STAGE_PART;
+                let ask = |fuel: &Fuel| self.ask(stage, number, question, before, fuel);
+                match within_limits(with_fuel(work, ask))? {
                     Some(Answer::Open) | None => {}
                     Some(answer) => return Ok(answer),
                 }
             }
         }
-        Ok(Answer::Open)
+        // That nothing was found says nothing where somebody stopped the search.
+        if meter::is_stopped() { Err(InfillError::cancelled()) } else { Ok(Answer::Open) }
     }
 
     fn ask(
@@ -392,6 +386,17 @@ impl Solver {
         let judgement = within_limits(self.judge.judge(&parts))?;
         Ok(judgement == Some(Judgement::Accepted))
     }
+}
+
+/// Runs `ask` with so much work at most, in searches and in sessions, and with no more than the present call may still do.
+pub(crate) fn with_fuel<T>(work: u64, ask: impl FnOnce(&Fuel) -> T) -> T {
+    let limit = work.min(meter::left());
+    let fuel = Fuel::new(limit);
+    Meter { limit }.run(|| {
+        let answer = ask(&fuel);
+        meter::charge(limit - fuel.left());
+        answer
+    })
 }
 
 /// What a strategy says; `None` if it has reached a limit.

@@ -262,6 +262,38 @@ impl Vocabulary {
         fewest
     }
 
+    /// The fewest tokens that spell `text`, the longest first where there are several ways; `None` if none do.
+    ///
+    /// ```
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::{TokenId, Vocabulary};
+    /// let tokens = ["a", "ab", "bc", "c"].map(|token| Some(token.as_bytes().to_vec()));
+    /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap();
+    /// assert_eq!(vocabulary.spelled_by_fewest(b"abc"), Some(vec![TokenId(1), TokenId(3)]));
+    /// assert_eq!(vocabulary.spelled_by_fewest(b"abb"), None);
+    /// ```
+    pub fn spelled_by_fewest(&self, text: &[u8]) -> Option<Vec<TokenId>> {
+        let fewest = self.fewest_tokens(text);
+        let mut tokens = Vec::with_capacity(fewest[0]? as usize);
+        let mut start = 0;
+        while start < text.len() {
+            let (mut node, mut longest) = (Trie::ROOT, None);
+            for (at, &byte) in text.iter().enumerate().skip(start) {
+                let Some(child) = self.texts.trie.child(node, byte) else { break };
+                node = child;
+                if let Some(&token) = self.texts.trie.tokens(node).first()
+                    && fewest[at + 1].map(|after| after + 1) == fewest[start]
+                {
+                    longest = Some((token, at + 1));
+                }
+            }
+            let (token, end) = longest?;
+            tokens.push(token);
+            start = end;
+        }
+        Some(tokens)
+    }
+
     /// How many ids there are, symbols included; masks of the engine are as wide.
     #[doc(hidden)]
     pub fn n_ids(&self) -> usize {

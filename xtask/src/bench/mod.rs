@@ -3,6 +3,7 @@
 //! * `maskbench`: compile, first mask, masks and commits over MaskBench, with the verdicts checked.
 //! * `pains`: what other engines fall over, with the answers checked.
 //! * `hostile`: masks in a bounded amount of work under hostile grammars; a mask that is empty or takes over 50 ms fails.
+//! * `limits`: steps of many sequences under limits on tokens.
 //! * `instructions`: instructions instead of time, of a small fixed set; without Python.
 //! * `parallel`: how sessions of one grammar share two cores.
 //! * `serving`: threads that compile while others fill masks, for minutes; a freeze or a call over 5 s fails.
@@ -48,6 +49,18 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 200)]
         random: u32,
     },
+    /// Steps of many sequences under limits on tokens.
+    Limits {
+        /// A .jsonl file of MaskBench.
+        #[arg(long)]
+        data: PathBuf,
+        /// A tokenizer.json.
+        #[arg(long)]
+        tokenizer: PathBuf,
+        /// The work of a mask; 0 for no limit.
+        #[arg(long, default_value_t = 0)]
+        work: u64,
+    },
     /// Count the instructions of a small fixed set, and compare them with those recorded.
     Instructions(instructions::Arguments),
     /// Fill masks of one grammar on one thread and on two.
@@ -85,6 +98,12 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
             let mut program = Command::new(python_env::with_peers(&PEERS)?);
             program.arg(root().join("xtask/bench/hostile.py")).arg(tokenizer);
             run(program.arg(random.to_string()))
+        }
+        Bench::Limits { data, tokenizer, work } => {
+            let (data, tokenizer) = (data.canonicalize()?, tokenizer.canonicalize()?);
+            let mut program = Command::new(python_env::with_peers(&PEERS)?);
+            program.arg(root().join("xtask/bench/limits.py")).arg(tokenizer).arg(data);
+            run(program.arg(work.to_string()))
         }
         Bench::Parallel { tokenizer } => {
             let tokenizer = tokenizer.canonicalize()?;

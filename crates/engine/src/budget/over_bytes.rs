@@ -306,6 +306,28 @@ impl ByteLimits {
         })
     }
 
+    /// A text that completes that of `config`, short by the upper bounds; `None` if they know of none.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn short_completion(
+        &mut self,
+        reader: &mut BytesReader,
+        config: ConfigId,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let (mut text, mut at) = (Vec::new(), config);
+        while !reader.parser.configs.is_accepting(at) {
+            let word = self.ask_budget(reader, Ways::All, Extent::Aligned, |budget, reader| {
+                budget.first_word(&mut reader.parser, at)
+            })?;
+            let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
+            let Some(next) = reader.step_all(at, &word)? else { return Ok(None) };
+            text.extend(word);
+            at = next;
+        }
+        Ok(Some(text))
+    }
+
     /// Adds tokens to `mask` that leave enough room for a completion within `n_left` tokens, without searches.
     ///
     /// # Errors

@@ -14,8 +14,8 @@ use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use super::Budget;
 use crate::EngineError;
 use crate::bytes::BytesReader;
-use crate::ground::MaskBuilder;
-use crate::parser::{ConfigId, Thread};
+use crate::ground::{MaskBuilder, NEVER};
+use crate::parser::{ConfigId, Parser, Thread};
 use crate::spelling::{UNITS_PER_BYTE, visit_known};
 
 impl Budget {
@@ -39,6 +39,30 @@ impl Budget {
             }
         }
         Ok(())
+    }
+
+    /// The first word of a shortest completion by the upper bounds; `None` where the text may end, or none is known.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn first_word(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let (mut least, mut first) = (NEVER, None);
+        if parser.configs.is_accepting(config) {
+            return Ok(None);
+        }
+        for thread in parser.configs.threads(config).to_vec() {
+            let of_thread = self.thread(parser, thread)?;
+            if of_thread < least {
+                (least, first) = (of_thread, Some(thread));
+            }
+        }
+        let Some(Thread { terminal, residue, .. }) = first else { return Ok(None) };
+        let automaton = parser.automaton(terminal);
+        Ok(Some(automaton.shortest_word(residue).map_err(EngineError::in_terminal(automaton))?.to_vec()))
     }
 
     /// Adds tokens after which fewer than `n_left` tokens complete the text.

@@ -131,7 +131,7 @@ pub(super) struct Summaries {
     /// Whether a token of the vocabulary must end where one of the lexer does.
     pub(super) is_upper: bool,
     n_items: u64,
-    /// What levels of runs took ([`Runs::n_looks`]).
+    /// What levels of runs took ([`Runs::n_looks`]), and ends of lines.
     n_looks: u64,
     /// The most work that may be done.
     max_items: u64,
@@ -169,6 +169,12 @@ impl Summaries {
         }
     }
 
+    /// Counts looks.
+    fn look(&mut self, n_looks: u64) {
+        self.n_looks += n_looks;
+        meter::charge(n_looks);
+    }
+
     /// A level of a run ([`Runs::level`]).
     ///
     /// # Errors
@@ -184,7 +190,7 @@ impl Summaries {
         let n_looks = parts.runs.n_looks();
         let (runs, mut lexing) = parts.lexing();
         let level = runs.level(&mut lexing, run, terminal, cost)?;
-        self.n_looks += parts.runs.n_looks() - n_looks;
+        self.look(parts.runs.n_looks() - n_looks);
         Ok(level)
     }
 
@@ -234,6 +240,8 @@ impl Summaries {
             lines.sort_unstable();
             lines.dedup();
             let after = self.blocks.after_line(blocks, &lines, layout.tabs);
+            let n_open = u64::from(self.blocks.n_open(blocks));
+            self.look(lines.len() as u64 + (after.len() as u64 + 1) * (n_open + 1));
             let control = |(made, blocks)| match made {
                 Made::Indent => Control::Indent(text(blocks)),
                 Made::Dedents(0) => Control::Text(text(blocks)),

@@ -90,22 +90,14 @@ fn way_of_text(
     let vocabulary = parser.shared.vocabulary.clone();
     let spells = |byte: u8| vocabulary.fewest_tokens(&[byte])[0].is_some();
     let Some(text) = states.completing_text(parser, config, &spells)? else { return Ok(None) };
-    let fewest = vocabulary.fewest_tokens(&text);
-    let (mut way, mut position) = (vec![config], 0);
-    let mut last = config;
-    while position < text.len() {
-        let Some(left) = fewest[position] else { return Ok(None) };
-        let next = (position + 1..=text.len()).find(|&end| {
-            fewest[end].is_some_and(|after| after + 1 == left)
-                && vocabulary.fewest_tokens(&text[position..end])[0] == Some(1)
-        });
-        let Some(end) = next else { return Ok(None) };
-        match states.step_all(parser, last, &text[position..end])? {
+    let Some(tokens) = vocabulary.spelled_by_fewest(&text) else { return Ok(None) };
+    let (mut way, mut last) = (vec![config], config);
+    for token in tokens {
+        match states.step_all(parser, last, vocabulary.text(token).unwrap_or_default())? {
             Some(next) => last = next,
             None => return Ok(None),
         }
         way.push(last);
-        position = end;
     }
     Ok(states.configs.is_accepting(last).then_some(way))
 }

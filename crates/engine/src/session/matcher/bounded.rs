@@ -79,16 +79,22 @@ struct Tries {
     max_bytes: usize,
     /// The work that each may take.
     work: u64,
+    /// So many of the longest are tried; by ascending ids if there is no such number.
+    longest: Option<usize>,
 }
 
 impl Tries {
     /// All, as long as there is work to spend.
-    const ALL: Tries = Tries { most: usize::MAX, max_bytes: usize::MAX, work: u64::MAX };
-    /// For one token: single bytes that take little work, and then more.
-    const FOR_ONE: [Tries; 2] =
-        [Tries { most: 1, max_bytes: 1, work: 4_000 }, Tries { most: 1, max_bytes: 1, work: 100_000 }];
+    const ALL: Tries = Tries { most: usize::MAX, max_bytes: usize::MAX, work: u64::MAX, longest: None };
+    /// For one token: single bytes that take little work, and then more; then long tokens, which matter where many characters have to come
+    /// in few tokens.
+    const FOR_ONE: [Tries; 3] = [
+        Tries { max_bytes: 1, work: 4_000, ..Tries::LAST },
+        Tries { max_bytes: 1, work: 100_000, ..Tries::LAST },
+        Tries { work: 100_000, longest: Some(16), ..Tries::LAST },
+    ];
     /// For one token, where nothing else has found any.
-    const LAST: Tries = Tries { most: 1, max_bytes: usize::MAX, work: 10_000_000 };
+    const LAST: Tries = Tries { most: 1, work: 10_000_000, ..Tries::ALL };
 }
 
 fn limit(limit: u64) -> Meter {
@@ -223,13 +229,22 @@ impl Matcher {
         let mut mask = MaskBuilder::new(vocabulary.n_words());
         mask.union(&proven);
         let first = self.ask(|machine| machine.reader.next_bytes(state.config)).unwrap_or(ByteSet::FULL);
+        let is_possible = |id: TokenId| {
+            let bytes = vocabulary.text(id).unwrap_or_default();
+            let may_begin = bytes.first().is_some_and(|&byte| first.contains(byte));
+            may_begin && bytes.len() <= tries.max_bytes && !mask_contains(&words, id)
+        };
+        let n_bytes = |id: TokenId| vocabulary.text(id).map_or(0, <[u8]>::len);
+        let mut tried = (0..vocabulary.n_ids() as u32).map(TokenId).filter(|&id| is_possible(id));
+        let mut longest = Vec::new();
+        if tries.longest.is_some() {
+            longest.extend(tried.by_ref());
+            longest.sort_by_key(|&id| std::cmp::Reverse(n_bytes(id)));
+        }
+        let longest = longest.into_iter().take(tries.longest.unwrap_or(0));
         let mut n_found = 0;
-        for id in (0..vocabulary.n_ids() as u32).map(TokenId) {
-            let Some(bytes) = vocabulary.text(id) else { continue };
-            let is_possible = bytes.first().is_some_and(|&byte| first.contains(byte));
-            if !is_possible || bytes.len() > tries.max_bytes || mask_contains(&words, id) {
-                continue;
-            }
+        for id in longest.chain(tried) {
+            let bytes = vocabulary.text(id).unwrap_or_default();
             if meter::spend(UNITS_PER_TRY).is_err() {
                 break;
             }

@@ -82,8 +82,21 @@ impl Matcher {
         let mut matcher = self.fork();
         let mut left = self.tokens_to_finish()?.n_tokens;
         let end = usize::from(!vocabulary.eos_token_ids().is_empty());
+        // Mostly a short text has the fewest tokens. Where it does not, it is asked for again, ever more seldom.
+        let (mut n_steps, mut next_guess) = (0, 0);
         // An upper bound may leave tokens over at the end of the text.
         while left > end && !matcher.is_accepting() {
+            if n_steps == next_guess {
+                next_guess = 2 * n_steps + 1;
+                if let Some(rest) = matcher.short_completion()?.filter(|rest| rest.len() + end <= left) {
+                    for token in rest {
+                        tokens.push(token);
+                        matcher.accept_unbudgeted(token)?;
+                    }
+                    continue;
+                }
+            }
+            n_steps += 1;
             let steps = matcher.ask(|machine| machine.next_steps(&matcher.state, left as u32))?;
             if steps.is_empty() {
                 return Err(EngineError::cannot_be_spelled().into());
@@ -101,6 +114,16 @@ impl Matcher {
         }
         tokens.extend(matcher.end_tokens(matcher.state.config)?.first());
         Ok(tokens)
+    }
+
+    /// The tokens of a text that completes this one, the fewest for it, if a short text is found without much work.
+    fn short_completion(&self) -> Result<Option<Vec<TokenId>>, EngineError> {
+        let text = match self.ask(|machine| machine.short_completion(&self.state)) {
+            Err(error) if error.is_limit() => None,
+            text => text?,
+        };
+        let vocabulary = self.grammar().vocabulary();
+        Ok(text.and_then(|text| vocabulary.spelled_by_fewest(&text)))
     }
 
     /// The most tokens of the whole text, end-of-sequence token included, if there is a limit.

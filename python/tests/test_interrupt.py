@@ -1,0 +1,153 @@
+"""Ctrl-C ends each kind of call soon, and leaves objects as they were."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+#: The longest time between Ctrl-C and KeyboardInterrupt, in seconds; some 20 ms on an idle machine.
+SOON = 0.2 if "CI" not in os.environ else 1.0
+
+PROGRAM = '''
+import os, signal, sys, threading, time
+import numpy as np
+import maskwright
+from maskwright import Canvas, Compiler, Hole, Matcher, Template, Tokenizer
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+tokenizer = Tokenizer.from_tokens([bytes([b]) for b in range(256)] + [b"</s>"], eos_token_ids=[256])
+compiler = Compiler(tokenizer)
+mask = np.zeros((4, 9), np.int32)
+keys = {f"p{i}": {"type": "string"} for i in range(40)}
+schema = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+
+def any_order():
+    return compiler.compile_json_schema(schema, property_order="any", whitespace="compact")
+
+def hostile():
+    return compiler.compile_regex("(a|b)*a(a|b){22}x")
+
+def long():
+    return Matcher(compiler.compile_regex("(a|b){4000000}"))
+
+@SETUP@
+
+sent = []
+
+def press():
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Timer(0.4, press).start()
+try:
+    call()
+except KeyboardInterrupt:
+    print(time.perf_counter() - sent[0])
+else:
+    sys.exit("the call ended by itself")
+check()
+'''
+
+#: What is called, and what holds afterwards.
+CALLS = {
+    "fill_next_token_bitmask": """
+matcher = Matcher(hostile())
+call = lambda: matcher.fill_next_token_bitmask(mask)
+check = lambda: [matcher.accept_token(ord("a")) or sys.exit("refused"), matcher.text == b"a" or sys.exit("text")]
+""",
+    "fill_next_token_bitmask_batch": """
+matchers = [Matcher(hostile()) for _ in range(4)]
+call = lambda: maskwright.fill_next_token_bitmask_batch(matchers, mask)
+check = lambda: matchers[3].accept_token(ord("b")) or sys.exit("refused")
+""",
+    "fill_draft_tree": """
+matcher = Matcher(hostile())
+call = lambda: matcher.fill_draft_tree([-1, 0], [ord("a"), ord("b")], mask)
+check = lambda: matcher.n_tokens == 0 or sys.exit("it has moved")
+""",
+    "accept_bytes": """
+matcher = Matcher(hostile())
+call = lambda: matcher.accept_bytes(b"ab" * 5_000_000)
+check = lambda: matcher.text == b"" or sys.exit(matcher.text[:20])
+""",
+    "accept_tokens": """
+matcher = Matcher(hostile(), max_tokens=20_000_000)
+call = lambda: matcher.accept_tokens([ord("a"), ord("b")] * 5_000_000)
+check = lambda: matcher.n_tokens == 0 or sys.exit(f"{matcher.n_tokens} tokens are left")
+""",
+    "tokens_to_finish": """
+matcher = long()
+call = matcher.tokens_to_finish
+check = lambda: matcher.accept_token(ord("a")) or sys.exit("refused")
+""",
+    "finish": """
+matcher = long()
+call = matcher.finish
+check = lambda: matcher.n_tokens == 0 or sys.exit("it has moved")
+""",
+    "Matcher": """
+grammar = long().grammar
+call = lambda: Matcher(grammar, max_tokens=3_000_000)
+check = lambda: Matcher(grammar)
+""",
+    "Canvas.status": """
+canvas = Canvas(any_order(), [None] * 80)
+call = lambda: canvas.status
+check = lambda: canvas.positions == [None] * 80 or sys.exit("it has changed")
+""",
+    "Canvas.set": """
+canvas = Canvas(any_order(), [None] * 80)
+call = lambda: canvas.set(0, ord("{"))
+check = lambda: canvas.positions == [None] * 80 or sys.exit("it has changed")
+""",
+    "Template.status": """
+template = Template(any_order(), [Hole(max_tokens=400)])
+call = lambda: template.status
+check = lambda: repr(template) == "Template(holes=1)" or sys.exit("it has changed")
+""",
+    "compile": """
+call = lambda: [compiler.compile_json_schema({"enum": [f"{n}x{i}" for i in range(5000)]}) for n in range(1000)]
+check = lambda: compiler.compile_regex("a")
+""",
+    "search": """
+matcher = Matcher(hostile())
+call = lambda: matcher.search(lambda rows: np.zeros((len(rows), 257), np.float32), [97], tries=2)
+check = lambda: matcher.n_tokens == 0 or sys.exit("it has moved")
+""",
+    "a file that never comes": """
+os.mkfifo(sys.argv[1])
+call = lambda: Tokenizer.from_file(sys.argv[1])
+check = lambda: os._exit(0)
+""",
+}
+
+
+def run(program, *arguments):
+    run = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stdout + run.stderr[-2000:]
+    return run.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no such signals and files")
+@pytest.mark.parametrize("call", CALLS)
+def test_ctrl_c_ends_it_soon(call, tmp_path):
+    took = float(run(PROGRAM.replace("@SETUP@", CALLS[call]), tmp_path / "fifo"))
+    assert took < SOON, f"{took:.3f} s"
+
+
+def test_a_handler_that_does_not_raise_lets_the_work_go_on():
+    program = PROGRAM.partition("@SETUP@")[0] + """
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(time.perf_counter()))
+start = time.perf_counter()
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+matcher = Matcher(compiler.compile_regex("(a|b)*a(a|b){15}x"))
+matcher.fill_next_token_bitmask(mask)
+while not seen:
+    time.sleep(0.01)
+canvas = Canvas(any_order(), [None] * 26)
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+print(canvas.status, canvas.status, len(seen), matcher.mask_status)
+"""
+    assert run(program).split()[:2] in (["impossible", "impossible"], ["open", "open"])
