@@ -22,6 +22,7 @@ use crate::access::Access;
 use crate::arena::{EMPTY, Node, NodeId};
 use crate::classes::Classes;
 use crate::liveness::SearchFuel;
+use crate::meter;
 
 /// The most lengths that are kept.
 const MAX_KEPT: usize = 1 << 20;
@@ -121,6 +122,9 @@ fn shortest_sequence(
     }
 }
 
+/// Units of work that a byte of a word takes beside its derivative.
+const UNITS_PER_STEP: u64 = 8;
+
 /// The word of an intersection or complement.
 fn searched(
     on: &mut impl Access,
@@ -163,6 +167,7 @@ fn searched(
         }
         *next_class += 1;
         let byte = classes.representative(class as u8);
+        meter::charge(UNITS_PER_STEP);
         fuel.spend(cost)?;
         if fuel.ends_slice() {
             on.pause(None)?;
@@ -198,6 +203,7 @@ fn shortest_length(
         }
         let cost = u64::from(entry.cost);
         let classes = on.residues().arena.classes(node)?;
+        meter::charge(UNITS_PER_STEP / 4 * classes.len() as u64);
         for class in classes.iter() {
             fuel.spend(cost)?;
             if fuel.ends_slice() {

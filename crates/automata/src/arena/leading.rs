@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::{Arena, Node, NodeId};
 use crate::classes::Classes;
+use crate::meter;
 use crate::{AutomatonError, ByteSet};
 
 /// The sets that the next byte is tested against.
@@ -25,6 +26,9 @@ pub(super) struct Leading {
     singles: ByteSet,
 }
 
+/// Units of work that a set of bytes takes.
+const UNITS_PER_SET: u64 = 2;
+
 impl Arena {
     /// A partition of the bytes such that the derivatives of `node` by two bytes of a class are the same.
     ///
@@ -33,6 +37,7 @@ impl Arena {
     pub(crate) fn classes(&mut self, node: NodeId) -> Result<Arc<Classes>, AutomatonError> {
         let mut leading = Leading::default();
         self.collect_leading(node, &mut leading);
+        meter::charge(UNITS_PER_SET * (1 + leading.sets.len() as u64));
         leading.sets.sort_unstable();
         leading.sets.dedup();
         if let Some(known) = self.partitions.get(&leading) {

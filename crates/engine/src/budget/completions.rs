@@ -33,7 +33,7 @@ use crate::spelling::{Effort, Spelling};
 const MAX_BYTES: usize = 64 << 20;
 
 /// Units of work that a place takes.
-const UNITS_PER_PLACE: u64 = 8;
+const UNITS_PER_PLACE: u64 = 16;
 
 /// A place between terminals: a state, the stack that it returns to, the token in progress.
 type Place = (ExprId, NodeId, FutureId);

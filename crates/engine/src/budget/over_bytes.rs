@@ -306,6 +306,22 @@ impl ByteLimits {
         })
     }
 
+    /// Adds tokens to `mask` that finish the terminals in progress as searches have found before.
+    ///
+    /// # Errors
+    /// If the call is out of work; what was added is right.
+    pub(crate) fn add_on_known_ways(
+        &mut self,
+        reader: &mut BytesReader,
+        config: ConfigId,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        self.ask_budget(reader, Ways::All, Extent::Aligned, |budget, reader| {
+            budget.add_on_known_ways(&mut reader.parser, config, n_left, mask)
+        })
+    }
+
     /// A text that completes that of `config`, short by the upper bounds; `None` if they know of none.
     ///
     /// # Errors

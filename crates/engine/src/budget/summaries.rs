@@ -101,6 +101,8 @@ pub(crate) enum Extent {
 
 /// Units of work that an item takes.
 const UNITS_PER_ITEM: u64 = 16;
+/// Units of work that an offer takes, and a move.
+const UNITS_PER_OFFER: u64 = 4;
 /// So many offers of items take the time of one item that is taken.
 const OFFERS_PER_ITEM: u64 = 16;
 /// So many moves of states do, with the states that they make.
@@ -275,6 +277,7 @@ impl Summaries {
 
     /// Adds an item to the queue, unless it was offered at no more before.
     fn offer(&mut self, cost: u32, item: Item) {
+        meter::charge(UNITS_PER_OFFER);
         self.done.n_offers += 1;
         let known = self.costs.entry(item).or_insert(NEVER);
         if cost < *known {
@@ -384,7 +387,7 @@ impl Summaries {
             return Ok(());
         }
         let moves = parser.network.moves(state);
-        meter::spend(UNITS_PER_ITEM + moves.len() as u64)?;
+        meter::spend(UNITS_PER_ITEM + UNITS_PER_OFFER * moves.len() as u64)?;
         self.done.n_moves += moves.len() as u64;
         for index in moves {
             let step = parser.network.move_at(index);

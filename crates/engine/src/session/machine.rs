@@ -230,6 +230,25 @@ impl Machine {
         }
     }
 
+    /// Adds tokens to `mask` that begin completions which searches have found before, if there is no watch.
+    ///
+    /// # Errors
+    /// If the call is out of work, or another limit is reached; what was added is right.
+    pub(crate) fn add_on_known_ways(
+        &mut self,
+        state: &State,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        let Machine { reader, limits, .. } = self;
+        match reader.bytes().filter(|reader| !reader.parser.network.has_token_limits()) {
+            Some(reader) if state.watching.is_none() => {
+                limits.bytes.add_on_known_ways(reader, state.config, n_left, mask)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// If a token of these bytes is allowed after a state, with `n_left` tokens left if they are limited: how the text can go on after it,
     /// where that took a search. `None` also if it is not found out.
     ///

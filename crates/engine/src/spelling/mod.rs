@@ -16,6 +16,7 @@
 mod futures;
 mod known;
 mod partition;
+mod ways;
 
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ use crate::ground::NEVER;
 pub(crate) use futures::{FutureId, Futures, UNITS_PER_BYTE};
 pub(crate) use known::visit_known;
 pub(crate) use partition::{Partition, Partitioning};
+use ways::Ways;
+pub(crate) use ways::{Way, first_of_way};
 
 /// Costs at which something can be left, each with the future of the token in progress; ascending.
 pub(crate) type Exits = Arc<[(FutureId, u32)]>;
@@ -81,6 +84,7 @@ pub(crate) struct Spelling {
     unfinished: Vec<((u64, StateId), Partitioning)>,
     /// Runs that take too many steps.
     given_up: FxHashSet<RunKey>,
+    ways: Ways,
     /// By future: the walk that last came to it, and the residue there.
     seen: Vec<(u64, StateId)>,
     walk_number: u64,
@@ -145,6 +149,7 @@ impl Spelling {
             partition_bytes: 0,
             unfinished: Vec::new(),
             given_up: FxHashSet::default(),
+            ways: Ways::default(),
             seen: Vec::new(),
             walk_number: 0,
         }
@@ -274,6 +279,8 @@ impl Spelling {
         let mut exits: Vec<(FutureId, u32)> = Vec::new();
         let mut root_cost = NEVER;
         let mut seen: FxHashSet<StateId> = FxHashSet::default();
+        // By residue at the end of a token: the one at its start.
+        let mut before: FxHashMap<StateId, StateId> = FxHashMap::default();
         let mut keys: FxHashSet<StateId> = FxHashSet::default();
         let mut walked: FxHashSet<StateId> = FxHashSet::default();
         let mut frontier = vec![(residue, future)];
@@ -307,9 +314,17 @@ impl Spelling {
                 }
                 left.extend(walk.exits.iter().map(|&exit| self.futures.restrict(exit, follow)));
                 if walk.is_end {
+                    if root_cost == NEVER && future == root {
+                        self.ways.note(automaton, residue, &before);
+                    }
                     root_cost = root_cost.min(cost + 1);
                 }
-                next.extend(walk.ends.iter().filter(|end| seen.insert(**end)).map(|&end| (end, root)));
+                for &end in walk.ends.iter().filter(|end| seen.insert(**end)) {
+                    next.push((end, root));
+                    if future == root {
+                        before.insert(end, residue);
+                    }
+                }
             }
             let mut left = self.futures.union(left);
             if cost >= root_cost {
@@ -411,6 +426,11 @@ impl Spelling {
         Ok(walk)
     }
 
+    /// How a terminal can be finished from a residue, if a run has found that out.
+    pub(crate) fn way(&self, automaton: &Automaton, residue: StateId) -> Option<Way> {
+        self.ways.get(automaton, residue)
+    }
+
     /// The partition of a residue, if it is known.
     pub(crate) fn partition(&self, automaton: &Automaton, residue: StateId) -> Option<Arc<Partition>> {
         self.partitions.get(&automaton.residue_key(residue)).cloned()
@@ -458,7 +478,7 @@ impl Spelling {
             self.walks.values().map(|walk| walk.exits.len() * 4 + walk.ends.len() * 4 + 80).sum();
         let runs = self.runs.values().chain(self.shared.values());
         let runs: usize = runs.map(|exits| exits.len() * 8 + 80).sum();
-        self.futures.memory_usage() + walks + runs + self.partition_bytes
+        self.futures.memory_usage() + walks + runs + self.partition_bytes + self.ways.memory_usage()
     }
 }
 

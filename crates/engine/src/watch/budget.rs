@@ -20,6 +20,7 @@
 
 use std::sync::Arc;
 
+use maskwright_automata::meter;
 use maskwright_grammar::Watching;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -478,7 +479,7 @@ impl Watcher<'_> {
         struct Step {
             place: Place,
             n_left: u32,
-            tokens: std::vec::IntoIter<TokenId>,
+            tokens: Candidates,
             are_cut: bool,
         }
         let vocabulary = self.reader.parser.shared.vocabulary.clone();
@@ -540,8 +541,8 @@ impl Watcher<'_> {
         place: &Place,
         n_left: u32,
         bounds: TokenCountStatus,
-    ) -> Result<(std::vec::IntoIter<TokenId>, bool), EngineError> {
-        let Some(config) = self.admitted(place)? else { return Ok((Vec::new().into_iter(), false)) };
+    ) -> Result<(Candidates, bool), EngineError> {
+        let Some(config) = self.admitted(place)? else { return Ok((Candidates::default(), false)) };
         let mut tokens = Vec::new();
         let mut are_cut = false;
         for ways in [Ways::Safe, Ways::All] {
@@ -554,10 +555,26 @@ impl Watcher<'_> {
             are_cut |= offered.len() >= MAX_CANDIDATES;
             tokens.extend(offered);
         }
+        meter::spend(tokens.len() as u64)?;
         let eos = self.reader.parser.shared.vocabulary.eos_token_ids();
-        let mut met = FxHashSet::default();
-        tokens.retain(|token| !eos.contains(token) && met.insert(*token));
-        Ok((tokens.into_iter(), are_cut))
+        let met = eos.iter().copied().collect();
+        Ok((Candidates { tokens: tokens.into_iter(), met }, are_cut))
+    }
+}
+
+/// Tokens to try, each once, without those that end the text.
+#[derive(Default)]
+struct Candidates {
+    tokens: std::vec::IntoIter<TokenId>,
+    met: FxHashSet<TokenId>,
+}
+
+impl Iterator for Candidates {
+    type Item = TokenId;
+
+    fn next(&mut self) -> Option<TokenId> {
+        let met = &mut self.met;
+        self.tokens.find(|&token| met.insert(token))
     }
 }
 

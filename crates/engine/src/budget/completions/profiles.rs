@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use maskwright_automata::{Automaton, ByteSet, StateId};
+use maskwright_automata::{Automaton, ByteSet, StateId, meter};
 use maskwright_vocabulary::{Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -21,6 +21,9 @@ use crate::spelling::{Partition, Partitioning};
 
 /// Bytes that profiles may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
+
+/// Units of work that a residue or byte takes of which all is known.
+const UNITS_PER_LOOK: u64 = 4;
 
 impl Budget {
     /// The profile of `config`.
@@ -46,6 +49,7 @@ impl Budget {
         for same in threads.chunk_by(|a, b| (a.terminal, a.residue) == (b.terminal, b.residue)) {
             let automaton = reader.parser.automaton(same[0].terminal).clone();
             let partition = self.partition(&vocabulary, &automaton, same[0].residue)?;
+            meter::spend(UNITS_PER_LOOK * partition.inside.len() as u64)?;
             for (residue, tokens) in &partition.inside {
                 let least = self.after_token_inside(reader, same, *residue)?;
                 groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words)).union(tokens);
@@ -63,6 +67,7 @@ impl Budget {
             let mut stack = vec![(Trie::ROOT, after)];
             while let Some((node, config)) = stack.pop() {
                 let bytes = reader.next_bytes(config)?;
+                meter::spend(UNITS_PER_LOOK * exits.n_children(node) as u64)?;
                 for (byte, child) in exits.children(node) {
                     if !bytes.contains(byte) {
                         continue;

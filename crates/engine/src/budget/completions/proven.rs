@@ -14,9 +14,9 @@ use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use super::Budget;
 use crate::EngineError;
 use crate::bytes::BytesReader;
-use crate::ground::{MaskBuilder, NEVER};
+use crate::ground::{MaskBuilder, NEVER, plus};
 use crate::parser::{ConfigId, Parser, Thread};
-use crate::spelling::{UNITS_PER_BYTE, visit_known};
+use crate::spelling::{UNITS_PER_BYTE, first_of_way, visit_known};
 
 impl Budget {
     /// Adds tokens that begin shortest completions of fewer than `n_left` more tokens, by their upper bounds.
@@ -63,6 +63,32 @@ impl Budget {
         let Some(Thread { terminal, residue, .. }) = first else { return Ok(None) };
         let automaton = parser.automaton(terminal);
         Ok(Some(automaton.shortest_word(residue).map_err(EngineError::in_terminal(automaton))?.to_vec()))
+    }
+
+    /// Adds tokens that finish the terminals in progress as runs have found before, if that leaves enough of `n_left` tokens.
+    ///
+    /// # Errors
+    /// If the call is out of work; what was added is right.
+    pub(crate) fn add_on_known_ways(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+        n_left: u32,
+        mask: &mut MaskBuilder,
+    ) -> Result<(), EngineError> {
+        for thread in parser.configs.threads(config).to_vec() {
+            let automaton = parser.automaton(thread.terminal).clone();
+            let (way, root) = {
+                let spelling = self.spelling.lock();
+                (spelling.way(&automaton, thread.residue), spelling.futures.root())
+            };
+            let Some(way) = way.filter(|way| way.cost < n_left) else { continue };
+            if plus(way.cost, self.place(parser, (thread.next, thread.node, root))?) <= n_left {
+                let vocabulary = &parser.shared.vocabulary;
+                mask.insert_all(&first_of_way(vocabulary, &automaton, thread.residue, way)?);
+            }
+        }
+        Ok(())
     }
 
     /// Adds tokens after which fewer than `n_left` tokens complete the text.

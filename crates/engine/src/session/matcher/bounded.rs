@@ -7,7 +7,8 @@
 //!
 //! Half of the work goes to the mask itself. If that is not enough, the other half goes to tokens that can be proven with what is known
 //! by then. First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
-//! ids. If none is proven, one is searched for without this limit: a text that can continue always has a token.
+//! ids. If none is proven, it is looked up how earlier searches have gone on from there (`spelling::ways`). At last one token is searched
+//! for without this limit: a text that can continue always has a token.
 //!
 //! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
 //! last mask. Where items or keys must differ, it also remembers the completions that were found for the mask's tokens, and follows
@@ -64,6 +65,8 @@ impl KnownWay {
 /// A part of the work that is kept for what is proven without searches.
 const KEPT_PART: u64 = 2;
 
+/// The work that each attempt to find one token may take.
+const FOR_ONE_WORK: u64 = 500_000;
 /// The work that the last attempt to find a token may take.
 const LAST_WORK: u64 = 100_000_000;
 
@@ -157,9 +160,12 @@ impl Matcher {
             mask => return mask,
         }
         let mut mask = limit(kept).run(|| self.proven_mask(Tries::ALL, ways))?;
+        if mask.len() == 0 {
+            mask = limit(work).run(|| self.known_mask())?;
+        }
         for tries in Tries::FOR_ONE {
             if mask.len() == 0 {
-                mask = self.proven_mask(tries, ways)?;
+                mask = limit(FOR_ONE_WORK).run(|| self.proven_mask(tries, ways))?;
             }
         }
         if mask.len() == 0 {
@@ -196,6 +202,16 @@ impl Matcher {
             ways.insert(first, rest.into());
         }
         Ok(Some(MaskForm::Sparse([first.0].into())))
+    }
+
+    /// Tokens that begin completions which searches have found before.
+    fn known_mask(&self) -> Result<MaskForm, EngineError> {
+        let mut mask = MaskBuilder::new(self.grammar.vocabulary().n_words());
+        let n_left = self.tokens_left(&self.state).unwrap_or_default();
+        match self.ask(|machine| machine.add_on_known_ways(&self.state, n_left, &mut mask)) {
+            Err(error) if !error.is_limit() => Err(error),
+            _ => Ok(mask.finish()),
+        }
     }
 
     /// Tokens that are proven to be allowed, and of those that are tried one by one at most `most`.
