@@ -309,8 +309,17 @@ fn check_forced(matcher: &Matcher, reference: &Reference<'_>, texts: &Texts) -> 
     Ok(())
 }
 
+/// So many cases, if the environment (`PROPTEST_CASES`) asks for no other number.
+fn cases(default: u32, max_shrink_iters: u32) -> ProptestConfig {
+    let config = ProptestConfig { max_shrink_iters, ..ProptestConfig::default() };
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => config,
+        None => ProptestConfig { cases: default, ..config },
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, max_shrink_iters: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(cases(300, 20_000))]
 
     #[test]
     fn masks_equal_the_naive_reference(
@@ -325,7 +334,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(cases(100, 2_000))]
 
     #[test]
     fn limits_equal_the_naive_reference(

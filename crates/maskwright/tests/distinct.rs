@@ -7,6 +7,9 @@ use std::collections::BTreeSet;
 
 use maskwright::json_schema::{SchemaConfig, Whitespace};
 use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenCountStatus, TokenId, Tokenizer};
+use proptest::prelude::*;
+use proptest::sample::subsequence;
+use proptest::test_runner::{TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
 const TOKENS: [&str; 42] = [
@@ -249,6 +252,73 @@ fn few_keys_are_used_up() {
         }
     }
     check_words(&nested, &words.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+/// All ways to write between `least` and `most` of `parts`, each once, in any order.
+fn arrangements(parts: &[String], least: usize, most: usize) -> Vec<Vec<&str>> {
+    let mut all = vec![Vec::new()];
+    let mut at = 0;
+    while let Some(before) = all.get(at).cloned() {
+        if before.len() < most {
+            let others = parts.iter().map(String::as_str).filter(|part| !before.contains(part));
+            let longer: Vec<Vec<&str>> = others.map(|part| [&before[..], &[part]].concat()).collect();
+            all.extend(longer);
+        }
+        at += 1;
+    }
+    all.retain(|parts| parts.len() >= least);
+    all
+}
+
+/// A schema of few words, and these: an array of items that differ, or an object of keys that do.
+fn arb_language() -> impl Strategy<Value = (Value, Vec<String>)> {
+    let items =
+        ["\"a\"", "\"aa\"", "\"1\"", "\"11\"", "true", "false", "null", "[]", "{\"a\":true}", "[\"1\"]"];
+    let arrays = (subsequence(items.to_vec(), 1..=3), 0usize..3, 1usize..3, any::<bool>());
+    let arrays = arrays.prop_map(|(items, least, more, is_within)| {
+        let items: Vec<String> = items.into_iter().map(str::to_owned).collect();
+        let (least, most) = (least.min(items.len()), (least + more).min(3));
+        let values: Vec<Value> = items.iter().map(|item| serde_json::from_str(item).unwrap()).collect();
+        let array = json!({"type": "array", "items": {"enum": values}, "uniqueItems": true, "minItems": least, "maxItems": most});
+        let words = arrangements(&items, least, most);
+        let words = words.iter().map(|items| format!("[{}]", items.join(",")));
+        match is_within {
+            false => (array, words.collect()),
+            true => (
+                json!({"type": "object", "properties": {"a": array}, "required": ["a"], "additionalProperties": false}),
+                words.map(|word| format!("{{\"a\":{word}}}")).collect(),
+            ),
+        }
+    });
+    let keys = ["a", "b", "aa", "ab", "", "1"];
+    let objects = (subsequence(keys.to_vec(), 1..=3), 0usize..3, 1usize..3, any::<bool>());
+    let objects = objects.prop_map(|(keys, least, more, value)| {
+        let (least, most) = (least.min(keys.len()), (least + more).min(3));
+        let pattern = format!("^({})$", keys.join("|"));
+        let schema = json!({"type": "object", "patternProperties": {pattern: {"enum": [value]}}, "additionalProperties": false, "minProperties": least, "maxProperties": most});
+        let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":{value}")).collect();
+        let words = arrangements(&members, least, most);
+        (schema, words.iter().map(|members| format!("{{{}}}", members.join(","))).collect())
+    });
+    prop_oneof![arrays, objects]
+}
+
+/// `PROPTEST_CASES=10000 cargo test --release -p maskwright --test distinct random_languages` runs the full campaign.
+#[test]
+fn random_languages_of_few_words() {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let (tokenizer, _) = tokenizer();
+    let compiler = Compiler::new(&tokenizer);
+    let judge = |(schema, words): (Value, Vec<String>)| {
+        let source = GrammarSource::json_schema(schema.to_string(), SchemaConfig::default());
+        if compiler.compile(&source, &CompileOptions::default()).is_err() {
+            return Err(TestCaseError::reject("it cannot be enforced"));
+        }
+        check_words(&schema, &words.iter().map(String::as_str).collect::<Vec<_>>());
+        Ok(())
+    };
+    TestRunner::new(config).run(&arb_language(), judge).unwrap();
 }
 
 /// xorshift64*: the walks are the same on every machine.

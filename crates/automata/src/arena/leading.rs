@@ -27,7 +27,7 @@ pub(super) struct Leading {
 }
 
 /// Units of work that a set of bytes takes.
-const UNITS_PER_SET: u64 = 2;
+const UNITS_PER_SET: u64 = 1;
 
 impl Arena {
     /// A partition of the bytes such that the derivatives of `node` by two bytes of a class are the same.

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::classes::Classes;
-use crate::{AutomatonError, ByteSet, Regex};
+use crate::{AutomatonError, ByteSet, Regex, meter};
 
 use derive::MemberRow;
 use leading::Leading;
@@ -48,6 +48,11 @@ pub(crate) const MAX_NESTING: u32 = 400;
 /// The greatest nesting of a node. One operation of a `Regex` lowers to at most two, and derivatives
 /// replace parts by parts; so this limit is a safeguard for the stack.
 const MAX_NODE_DEPTH: u16 = 4 * MAX_NESTING as u16;
+
+/// Units of work that it takes to look a node up.
+const UNITS_PER_NODE: u64 = 1;
+/// Units that a new one takes beside that.
+const UNITS_PER_NEW_NODE: u64 = 5;
 
 /// A node of an [`Arena`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -274,6 +279,7 @@ impl Arena {
     /// # Errors
     /// If the node is too costly or too deep, or the limit on memory is reached.
     fn intern(&mut self, node: Node) -> Result<NodeId, AutomatonError> {
+        meter::charge(UNITS_PER_NODE);
         if let Some(id) = self.entries.id(&node) {
             return Ok(id);
         }
@@ -289,6 +295,7 @@ impl Arena {
             _ => 0,
         };
         self.charge(size_of::<Entry>() + 2 * size_of::<(u32, NodeId)>() + members)?;
+        meter::charge(UNITS_PER_NEW_NODE);
         let id = u32::try_from(self.entries.len())
             .map(NodeId)
             .map_err(|_| AutomatonError::limit("nodes", u64::from(u32::MAX)))?;

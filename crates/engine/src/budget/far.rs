@@ -61,6 +61,11 @@ pub(crate) struct Parts {
 }
 
 impl Far {
+    /// Whether what bounds are made of has been looked for.
+    pub(crate) fn is_known(&self) -> bool {
+        !matches!(self, Far::Unknown)
+    }
+
     /// Whether every token that the grammar allows, and the watch if there is one, can be completed within `n_left` tokens, the
     /// token itself and EOS included; if not, that is not known.
     pub(crate) fn is_far(

@@ -203,6 +203,24 @@ impl Machine {
         mask
     }
 
+    /// The mask with `n_left` tokens left, if the limit is far and the mask without it is known.
+    ///
+    /// # Errors
+    /// As [`mask_at`](Machine::mask_at).
+    pub(crate) fn mask_if_far(
+        &mut self,
+        state: &State,
+        n_left: u32,
+    ) -> Result<Option<MaskWithin>, EngineError> {
+        let Machine { reader, limits, .. } = self;
+        let far = &mut limits.bytes.far;
+        let Some(reader) = reader.bytes().filter(|_| far.is_known()) else { return Ok(None) };
+        match far.is_far(&mut reader.parser, state.config, state.watching.as_deref(), n_left) {
+            true => self.mask_at(state).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Adds tokens to `mask` that are proven to be allowed after a state, with `n_left` tokens left if they are limited, as far as that
     /// takes little work.
     ///

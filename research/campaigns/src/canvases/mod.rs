@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, btree_map};
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
-use maskwright::{CompileOptions, Compiler, TokenId};
+use maskwright::{CompileOptions, Compiler, Limits, TokenId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -31,6 +31,9 @@ use crate::log::{Log, LogArguments};
 use crate::numbers::Numbers;
 use crate::random_logits::hash;
 use fill::{Filling, Stop, Task, with_draws, with_true_tokens};
+
+/// The work of a question to a canvas that published figures were measured with.
+const INFILL_WORK: u64 = 200_000_000;
 use texts::{Choice, Language, Text, Texts};
 
 #[derive(clap::Args, Debug)]
@@ -108,7 +111,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let choice = Choice { n: arguments.per_cell, longest: arguments.longest, seed: arguments.seed };
     for &language in &arguments.languages {
         // A compiler for each language: its caches end with it.
-        let compiler = Compiler::new(&tokenizer);
+        let mut limits = Limits::default();
+        limits.infill_work = INFILL_WORK;
+        let compiler = Compiler::with_limits(&tokenizer, limits);
         let texts = language.texts(&compiler, choice, arguments.python.as_deref())?;
         let (n, n_refused, title) = (texts.chosen.len(), texts.n_refused, language.title());
         println!("{title}: {n} texts chosen, {n_refused} passed over as not of the language");

@@ -66,7 +66,7 @@ impl KnownWay {
 const KEPT_PART: u64 = 2;
 
 /// The work that each attempt to find one token may take.
-const FOR_ONE_WORK: u64 = 500_000;
+const FOR_ONE_WORK: u64 = 400_000;
 /// The work that the last attempt to find a token may take.
 const LAST_WORK: u64 = 100_000_000;
 
@@ -90,11 +90,12 @@ impl Tries {
     /// All, as long as there is work to spend.
     const ALL: Tries = Tries { most: usize::MAX, max_bytes: usize::MAX, work: u64::MAX, longest: None };
     /// For one token: single bytes that take little work, and then more; then long tokens, which matter where many characters have to come
-    /// in few tokens.
-    const FOR_ONE: [Tries; 3] = [
+    /// in few tokens; then a byte that takes much work.
+    const FOR_ONE: [Tries; 4] = [
         Tries { max_bytes: 1, work: 4_000, ..Tries::LAST },
         Tries { max_bytes: 1, work: 100_000, ..Tries::LAST },
         Tries { work: 100_000, longest: Some(16), ..Tries::LAST },
+        Tries { max_bytes: 1, work: 1_000_000, ..Tries::LAST },
     ];
     /// For one token, where nothing else has found any.
     const LAST: Tries = Tries { most: 1, work: 10_000_000, ..Tries::ALL };
@@ -165,7 +166,7 @@ impl Matcher {
         }
         for tries in Tries::FOR_ONE {
             if mask.len() == 0 {
-                mask = limit(FOR_ONE_WORK).run(|| self.proven_mask(tries, ways))?;
+                mask = limit(tries.work.max(FOR_ONE_WORK)).run(|| self.proven_mask(tries, ways))?;
             }
         }
         if mask.len() == 0 {

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::Matcher;
 use crate::ground::{MaskForm, MaskWithin};
 use crate::parser::ConfigId;
+use crate::session::machine::Machine;
 use crate::{EngineError, Error, MaskStatus};
 
 impl Matcher {
@@ -162,6 +163,10 @@ impl Matcher {
     pub(super) fn exact_mask(&self) -> Result<MaskWithin, EngineError> {
         match self.tokens_left(&self.state) {
             Some(left) => {
+                let at_once = |machine: &mut Machine| machine.mask_if_far(&self.state, left);
+                if let Some(Ok(Some(mask))) = self.ask_known(at_once) {
+                    return Ok(mask);
+                }
                 self.make_rows(self.state.config)?;
                 self.ask(|machine| machine.mask_within(&self.state, left))
             }
