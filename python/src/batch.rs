@@ -10,7 +10,7 @@
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +28,9 @@ use crate::{bitmask, errors, raw_rows};
 
 /// How long the calling thread works alone.
 const ALONE: Duration = Duration::from_micros(50);
+
+/// How often the calling thread looks for Ctrl-C while it waits for the others.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A row to be filled, by its index in the mask.
 struct Job<'a> {
@@ -144,6 +147,9 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     let start = Instant::now();
     for job in jobs.by_ref() {
         failed.extend(fill_row(job));
+        if maskwright::is_stopped() {
+            return failed;
+        }
         if n_threads > 1 && start.elapsed() > ALONE {
             break;
         }
@@ -161,17 +167,27 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
             }
         }
     };
+    let caller = thread::current();
+    let n_working = AtomicUsize::new(0);
     let help = || {
         let is_stopped = is_stopped.clone();
-        maskwright::watched(move || is_stopped.load(Ordering::Relaxed), work)
+        maskwright::watched(move || is_stopped.load(Ordering::Relaxed), work);
+        n_working.fetch_sub(1, Ordering::AcqRel);
+        caller.unpark();
     };
     thread::scope(|scope| {
         for _ in 0..n_helpers {
-            // Without a helper the others do its work.
-            let _ = thread::Builder::new().spawn_scoped(scope, help);
+            n_working.fetch_add(1, Ordering::AcqRel);
+            if thread::Builder::new().spawn_scoped(scope, help).is_err() {
+                // Without a helper the others do its work.
+                n_working.fetch_sub(1, Ordering::AcqRel);
+            }
         }
         work();
-        is_stopped.store(maskwright::is_stopped(), Ordering::Relaxed);
+        while n_working.load(Ordering::Acquire) > 0 {
+            is_stopped.store(maskwright::look(), Ordering::Relaxed);
+            thread::park_timeout(LOOK_EVERY);
+        }
     });
     failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,6 +19,7 @@
 //! gone after `os.fork`, and the first compilation in the child would wait for ever.
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::work::{detached, outside};
+use crate::work::{WorkAside, detached, outside};
 
 /// How long a signal may wait.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -75,7 +76,7 @@ pub(crate) fn run<T: Send>(
 /// # Errors
 /// What a signal handler raised; InternalError if `work` panics.
 pub(crate) fn stoppable<T: Send>(py: Python<'_>, mut work: impl FnMut() -> T + Send) -> PyResult<T> {
-    unless_stopped(py, || detached(py, || watched(&mut work)))
+    unless_stopped(py, |watch| detached(py, || watch.over(&mut work)))
 }
 
 /// Runs `work` without the interpreter until Ctrl-C stops it, for work that cannot begin again.
@@ -83,31 +84,52 @@ pub(crate) fn stoppable<T: Send>(py: Python<'_>, mut work: impl FnMut() -> T + S
 /// # Errors
 /// What a signal handler raised, KeyboardInterrupt if it raised nothing; InternalError if `work` panics.
 pub(crate) fn unless_interrupted<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    let (result, is_stopped) = detached(py, || watched(work))?;
+    let watch = Watch::new(py);
+    let (result, is_stopped) = detached(py, || watch.over(work))?;
     if is_stopped {
-        py.check_signals()?;
+        handle_interrupt(py)?;
         return Err(PyKeyboardInterrupt::new_err(()));
     }
     Ok(result)
 }
 
-/// Runs `run`, which gives what [`watched`] does, again if Ctrl-C stops it and no handler raises.
+/// Runs `run`, which gives what [`Watch::over`] does, again if Ctrl-C stops it and no handler raises.
 ///
 /// # Errors
 /// What a signal handler raised; those of `run`.
-pub(crate) fn unless_stopped<T>(py: Python<'_>, mut run: impl FnMut() -> PyResult<(T, bool)>) -> PyResult<T> {
+pub(crate) fn unless_stopped<T>(
+    py: Python<'_>,
+    mut run: impl FnMut(Watch) -> PyResult<(T, bool)>,
+) -> PyResult<T> {
+    let watch = Watch::new(py);
     loop {
-        let (result, is_stopped) = run()?;
+        let (result, is_stopped) = run(watch)?;
         if !is_stopped {
             return Ok(result);
         }
-        py.check_signals()?;
+        handle_interrupt(py)?;
     }
 }
 
-/// Runs `work`, on a thread without the interpreter, until Ctrl-C stops it; says also whether it did. What is returned then is worthless.
-pub(crate) fn watched<T>(work: impl FnOnce() -> T) -> (T, bool) {
-    maskwright::watched(until_interrupted(), work)
+/// Whether work looks for Ctrl-C: on the main thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Watch {
+    is_on_main: bool,
+}
+
+impl Watch {
+    fn new(py: Python<'_>) -> Watch {
+        Watch { is_on_main: is_main_thread(py) }
+    }
+
+    /// Runs `work`, on a thread without the interpreter, until Ctrl-C stops it; says also whether it did. What is returned then is
+    /// worthless.
+    pub(crate) fn over<T>(self, work: impl FnOnce() -> T) -> (T, bool) {
+        match self.is_on_main {
+            true => maskwright::watched(until_interrupted(), work),
+            false => (work(), maskwright::is_stopped()),
+        }
+    }
 }
 
 /// Runs `work` on a thread of its own, and leaves it behind if a signal handler raises.
@@ -119,24 +141,26 @@ pub(crate) fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut receiver) = sync_channel(1);
+    let aside = py.detach(|| Arc::new(WorkAside::begin()));
+    let on_thread = aside.clone();
     let thread = std::thread::Builder::new().spawn(move || {
-        let result = crate::work::at_work(work);
+        let result = catch_unwind(AssertUnwindSafe(work));
+        on_thread.end();
         // The caller may be gone.
         let _ = sender.send(result);
     });
-    let thread = thread.map_err(|error| errors::no_thread(&error))?;
+    if let Err(error) = thread {
+        aside.end();
+        return Err(errors::no_thread(&error));
+    }
     loop {
         // By a unique reference: a receiver is for one thread at a time.
         let receiver = &mut receiver;
         match py.detach(move || receiver.recv_timeout(INTERVAL)) {
-            Ok(result) => return Ok(result),
-            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(match thread.join() {
-                    Err(panic) => errors::internal(&*panic),
-                    Ok(()) => errors::broken(),
-                });
-            }
+            Ok(result) => return result.map_err(|panic| errors::internal(&*panic)),
+            Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| aside.end())?,
+            // A thread sends something before it ends.
+            Err(RecvTimeoutError::Disconnected) => return Err(errors::broken()),
         }
     }
 }
@@ -154,19 +178,53 @@ fn until_interrupted() -> impl Fn() -> bool {
     }
 }
 
-/// Whether Ctrl-C was pressed and its handler has not run, which stays so; never on another thread than the main one. No Python code
-/// may run here: it would run the handler.
+/// Whether Ctrl-C was pressed since this was asked last; never on another thread than the main one. Its handler does not run by itself any
+/// more ([`handle_interrupt`]). No Python code may run here: it would run handlers.
 #[allow(unsafe_code, reason = "there is no safe function for it")]
 fn is_interrupt_pending(_py: Python<'_>) -> bool {
-    // SAFETY: both may be called by whoever holds the interpreter, as `_py` shows.
-    unsafe {
-        let is_pending = pyo3::ffi::PyOS_InterruptOccurred() != 0;
-        if is_pending {
-            // The question has answered itself: it is asked of the handler again.
-            pyo3::ffi::PyErr_SetInterrupt();
-        }
-        is_pending
+    // SAFETY: whoever holds the interpreter may call it, and `_py` shows that this thread does.
+    unsafe { pyo3::ffi::PyOS_InterruptOccurred() != 0 }
+}
+
+/// Runs the handler of a Ctrl-C that was seen, and those of other signals.
+///
+/// # Errors
+/// What they raise.
+fn handle_interrupt(py: Python<'_>) -> PyResult<()> {
+    let signal = py.import("signal")?;
+    let number = signal.getattr("SIGINT")?;
+    let handler = signal.call_method1("getsignal", (&number,))?;
+    if handler.is_callable() {
+        let frame = py.import("sys")?.call_method0("_getframe").ok();
+        handler.call1((number, frame))?;
     }
+    py.check_signals()
+}
+
+thread_local! {
+    /// Whether this thread is the main one, once that was asked.
+    static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Whether handlers run on this thread. After a fork, the thread that is left is asked again.
+fn is_main_thread(py: Python<'_>) -> bool {
+    if let Some(is_main) = IS_MAIN.get() {
+        return is_main;
+    }
+    let is_main = || {
+        let threading = py.import("threading")?;
+        let main = threading.call_method0("main_thread")?;
+        PyResult::Ok(threading.call_method0("current_thread")?.is(&main))
+    };
+    // What a handler raises on the way is raised at the end of the call.
+    let is_main = is_main().unwrap_or(true);
+    IS_MAIN.set(Some(is_main));
+    is_main
+}
+
+/// Called in the child of a fork, whose one thread is its main one.
+pub(crate) fn after_fork_in_child() {
+    IS_MAIN.set(Some(true));
 }
 
 /// Locks for a moment; the value is whole even after a panic.

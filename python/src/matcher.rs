@@ -358,7 +358,8 @@ impl Matcher {
     ///
     /// NaN in the logits counts as minus infinity, and plus infinity as the largest finite number.
     ///
-    /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong.
+    /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong. Ctrl-C ends a search in any case, with
+    /// KeyboardInterrupt if its handler raises nothing.
     #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=Count(0)))]
     #[pyo3(
         text_signature = "($self, logits_fn, prompt_ids, *, strategy='beam', tries=None, temperature=1.0, seed=0)"
@@ -451,7 +452,16 @@ impl Matcher {
 impl Matcher {
     /// Writes the mask over `words`; called without the interpreter.
     pub(crate) fn fill(&self, words: &mut [u32]) -> Result<bool, Error> {
-        self.matcher.lock().fill_mask(words)
+        let mut matcher = self.matcher.lock();
+        if let Some(filled) = matcher.try_fill_mask(words) {
+            return filled;
+        }
+        let before = matcher.fork();
+        let filled = matcher.fill_mask(words);
+        if maskwright::is_stopped() {
+            *matcher = before;
+        }
+        filled
     }
 
     /// Works with the matcher, without the interpreter.

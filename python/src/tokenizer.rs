@@ -29,6 +29,9 @@ const MAX_TOKENS: usize = 1 << 22;
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Tokenizer(pub(crate) maskwright::Tokenizer);
 
+/// A text of so many bytes takes long to encode.
+const LONG_TEXT: usize = 1 << 18;
+
 #[pymethods]
 impl Tokenizer {
     /// Reads a Hugging Face `tokenizer.json`.
@@ -224,7 +227,14 @@ impl Tokenizer {
     ///
     /// Raises TokenizerError if no tokens spell it.
     fn encode(&self, py: Python<'_>, text: TextBytes<OfTokenizer>) -> PyResult<Vec<u32>> {
-        detached(py, || self.0.encode_bytes(&text.0))?.or_raise().map(ints)
+        let encoded = match text.0.len() {
+            0..LONG_TEXT => detached(py, || self.0.encode_bytes(&text.0))?,
+            _ => {
+                let tokenizer = self.0.clone();
+                aside(py, move || tokenizer.encode_bytes(&text.0))?
+            }
+        };
+        encoded.or_raise().map(ints)
     }
 
     /// The bytes of tokens, joined. Special tokens have none.

@@ -21,7 +21,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::interrupt::{unless_stopped, watched};
+use crate::interrupt::{self, unless_stopped};
 
 /// Twice the number of threads at work, plus 1 while a process forks.
 static STATE: AtomicUsize = AtomicUsize::new(0);
@@ -45,10 +45,28 @@ pub(crate) fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send)
     caught(|| py.detach(|| at_work(work)))
 }
 
-/// Runs `work`, on a thread without the interpreter, as work that a fork waits for.
-pub(crate) fn at_work<T>(work: impl FnOnce() -> T) -> T {
+fn at_work<T>(work: impl FnOnce() -> T) -> T {
     let _at_work = AtWork::begin();
     work()
+}
+
+/// Work on a thread of its own: a fork waits for it until it ends, or until whoever asked for it is gone.
+pub(crate) struct WorkAside {
+    is_over: AtomicBool,
+}
+
+impl WorkAside {
+    pub(crate) fn begin() -> WorkAside {
+        enter();
+        WorkAside { is_over: AtomicBool::new(false) }
+    }
+
+    /// Called on both sides; the first call counts.
+    pub(crate) fn end(&self) {
+        if !self.is_over.swap(true, Ordering::AcqRel) {
+            leave();
+        }
+    }
 }
 
 /// Runs `call`, which may hold the interpreter.
@@ -71,7 +89,8 @@ pub(crate) fn outside<T>(call: impl FnOnce() -> T) -> T {
     }
     leave();
     let _enters = Enters;
-    call()
+    // What is called may itself wait for Ctrl-C.
+    maskwright::unwatched(call)
 }
 
 /// The mutable part of an object.
@@ -130,8 +149,8 @@ pub(crate) fn work_on<T: Send, R: Send>(
     guarded: &Guarded<T>,
     mut work: impl FnMut(&mut T) -> R + Send,
 ) -> PyResult<R> {
-    let mut run = || watched(|| work(&mut guarded.lock()));
-    unless_stopped(py, || guarded.unless_broken(|| detached(py, &mut run)))
+    let mut run = || work(&mut guarded.lock());
+    unless_stopped(py, |watch| guarded.unless_broken(|| detached(py, || watch.over(&mut run))))
 }
 
 /// As [`work_on`], for work that makes the value anew, which mends a broken one.
@@ -214,6 +233,7 @@ pub(crate) fn after_fork_in_parent() {
 /// begin may have been counted.
 #[pyfunction]
 pub(crate) fn after_fork_in_child() {
+    interrupt::after_fork_in_child();
     STATE.store(0, Ordering::Release);
     drop(HELD.take());
 }

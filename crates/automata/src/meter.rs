@@ -32,6 +32,8 @@ thread_local! {
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
     /// Units left after the next look.
     static LATER: Cell<u64> = const { Cell::new(0) };
+    /// Units from the last look to the next, and how many of them were left when `LEFT` was set.
+    static UNTIL_LOOK: Cell<(u64, u64)> = const { Cell::new((LOOK_EVERY, 0)) };
     /// Says whether the watched call of this thread is to stop.
     static WATCH: RefCell<Option<Rc<dyn Fn() -> bool>>> = const { RefCell::new(None) };
     /// Whether it was said.
@@ -73,8 +75,8 @@ impl Meter {
     }
 }
 
-/// Runs `call`. Now and then it is asked of `watch` whether the call is to stop; then work fails until the call ends. Says also whether that
-/// came about. Inside of another watched call, only that one's watch is asked.
+/// Runs `call`, and says whether it was stopped. Now and then `watch` is asked whether the call is to stop; then its work fails until it
+/// ends. A call within another watched call has no watch of its own.
 ///
 /// ```
 /// use maskwright_automata::meter::{spend, watched};
@@ -102,12 +104,42 @@ pub fn watched<T>(watch: impl Fn() -> bool + 'static, call: impl FnOnce() -> T) 
         return (answer, IS_STOPPED.get());
     }
     WATCH.set(Some(Rc::new(watch)));
+    UNTIL_LOOK.set((LOOK_EVERY, 0));
     let outside = left();
     let limit = UNLIMITED.min(outside);
     set_left(limit);
     let _scope = Scope { outside, limit };
     let answer = call();
     (answer, IS_STOPPED.get())
+}
+
+/// Asks now whether the [watched] call of this thread is to stop: for one that waits.
+pub fn look() -> bool {
+    is_to_stop()
+}
+
+/// Runs `call`, within a watched or metered one, as if it were in neither: for foreign code, which has calls of its own.
+pub fn unwatched<T>(call: impl FnOnce() -> T) -> T {
+    /// Goes back, also after a panic.
+    struct Scope {
+        watch: Option<Rc<dyn Fn() -> bool>>,
+        is_stopped: bool,
+        left: (u64, u64),
+    }
+    impl Drop for Scope {
+        fn drop(&mut self) {
+            WATCH.set(self.watch.take());
+            IS_STOPPED.set(self.is_stopped);
+            LEFT.set(self.left.0);
+            LATER.set(self.left.1);
+        }
+    }
+    let _scope = Scope {
+        watch: WATCH.take(),
+        is_stopped: IS_STOPPED.take(),
+        left: (LEFT.replace(u64::MAX), LATER.take()),
+    };
+    call()
 }
 
 /// Whether the [watched] call of this thread is to stop, so that its answer is worthless.
@@ -142,7 +174,11 @@ pub(crate) fn is_to_stop() -> bool {
     }
     let watch = WATCH.with_borrow(Clone::clone);
     let is_stopped = watch.is_some_and(|watch| watch());
-    IS_STOPPED.set(is_stopped);
+    if is_stopped {
+        IS_STOPPED.set(true);
+        LEFT.set(0);
+        LATER.set(0);
+    }
     is_stopped
 }
 
@@ -151,10 +187,10 @@ pub(crate) fn is_to_stop() -> bool {
 fn spend_later(units: u64) -> Result<(), OutOfWork> {
     LEFT.set(0);
     if is_to_stop() {
-        LATER.set(0);
         return Err(OutOfWork);
     }
     let later = LATER.get();
+    UNTIL_LOOK.set((LOOK_EVERY, 0));
     set_left(later.saturating_sub(units));
     if units <= later { Ok(()) } else { Err(OutOfWork) }
 }
@@ -175,10 +211,15 @@ pub fn left() -> u64 {
 }
 
 fn set_left(left: u64) {
+    let is_watched = WATCH.with_borrow(Option::is_some);
     let at_once = if IS_STOPPED.get() {
         0
-    } else if left != u64::MAX && WATCH.with_borrow(Option::is_some) {
-        left.min(LOOK_EVERY)
+    } else if left != u64::MAX && is_watched {
+        // Calls within the watched one do not put off its looks.
+        let (until, at_once) = UNTIL_LOOK.get();
+        let until = until.saturating_sub(at_once.saturating_sub(LEFT.get()));
+        UNTIL_LOOK.set((until, left.min(until)));
+        left.min(until)
     } else {
         left
     };
@@ -239,6 +280,10 @@ mod tests {
         assert!(is_stopped);
         assert_eq!(n_looks.get(), 3);
         assert_eq!(left(), u64::MAX);
+        assert_eq!(
+            watched(|| true, || (spend(LOOK_EVERY * 2), unwatched(|| spend(1)), spend(1))),
+            ((Err(OutOfWork), Ok(()), Err(OutOfWork)), true)
+        );
         // In a metered call, and with a watched call within another.
         let outer = Meter { limit: 1_000_000 };
         outer.run(|| {
@@ -246,6 +291,19 @@ mod tests {
             assert_eq!(watched(|| false, call), ((Ok(()), false), false));
             assert_eq!(left(), 500_000);
         });
+    }
+
+    /// Each call within it began a new interval.
+    #[test]
+    fn many_small_calls_do_not_put_off_looks() {
+        let small = || Meter { limit: 50 }.run(|| spend(10));
+        let (n_done, is_stopped) =
+            watched(|| true, || (0..1_000_000).take_while(|_| small().is_ok()).count());
+        assert!(is_stopped && n_done as u64 * 10 <= 2 * LOOK_EVERY, "{n_done}");
+        let large = || Meter { limit: u64::MAX }.run(|| spend(10));
+        let (n_done, is_stopped) =
+            watched(|| true, || (0..1_000_000).take_while(|_| large().is_ok()).count());
+        assert!(is_stopped && n_done as u64 * 10 <= 2 * LOOK_EVERY, "{n_done}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod ends;
 
 use std::sync::Arc;
 
-use maskwright_automata::{ByteSet, Fuel, Regex};
+use maskwright_automata::{ByteSet, Fuel, Regex, meter};
 use maskwright_grammar::Network;
 use maskwright_scan::LexerTables;
 
@@ -17,6 +17,9 @@ use crate::ground::{MaskStatus, MaskWithin, NamedTokens};
 use crate::lexed::{Lexed, SpanView};
 use crate::parser::{ConfigId, Parser, Thread};
 use crate::shared::Shared;
+
+/// So many bytes are read between two looks at how much work is left.
+const CHUNK: usize = 4_096;
 
 /// What reads the bytes of texts.
 pub(crate) enum Reader {
@@ -84,7 +87,17 @@ impl Reader {
         bytes: &[u8],
     ) -> Result<Option<ConfigId>, EngineError> {
         match self {
-            Reader::Bytes(reader) => reader.step_all(config, bytes),
+            Reader::Bytes(reader) => {
+                let mut at = config;
+                for chunk in bytes.chunks(CHUNK) {
+                    meter::spend(chunk.len() as u64)?;
+                    match reader.step_all(at, chunk)? {
+                        Some(next) => at = next,
+                        None => return Ok(None),
+                    }
+                }
+                Ok(Some(at))
+            }
             Reader::Lexed { lexed, parser } => lexed.states.step_all(parser, config, bytes),
         }
     }
@@ -101,6 +114,7 @@ impl Reader {
         match self {
             Reader::Bytes(reader) => {
                 for (position, &byte) in bytes.iter().enumerate() {
+                    meter::spend(1)?;
                     match reader.step(config, byte)? {
                         Some(next) => config = next,
                         None => return Ok((position, config)),

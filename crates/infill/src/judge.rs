@@ -30,7 +30,8 @@ pub(crate) struct Judge {
 impl Judge {
     /// A judge of texts of `sessions`.
     pub(crate) fn new(sessions: &Arc<EngineGrammar>) -> Judge {
-        Judge { session: Matcher::new(sessions), accepted: Vec::new() }
+        // It must not take for refused what it has not decided.
+        Judge { session: Matcher::new(sessions).unbounded(), accepted: Vec::new() }
     }
 
     /// Whether the parts, one after the other, are a text of the language.

@@ -138,7 +138,7 @@ impl Solver {
         before: Option<&Witness>,
     ) -> Result<Answer, InfillError> {
         if let Some(witness) = before
-            && self.is_accepted(question, witness)?
+            && self.is_accepted(question, witness)? == Some(true)
         {
             let reader = &self.infiller.readers()[witness.reader];
             return Ok(Answer::Yes(witness.with_known(question, reader, self.infiller.vocabulary())));
@@ -243,7 +243,8 @@ impl Solver {
         let known = question.places[..prefix.len()].iter().map(|(place, _)| Some(place.clone()));
         let places = known.chain(tokens.into_iter().map(|token| Some(Place::Token(token)))).collect();
         let witness = Witness { reader: 0, end, places };
-        Ok(if self.is_accepted(question, &witness)? { Answer::Yes(witness) } else { Answer::Open })
+        let is_accepted = self.is_accepted(question, &witness)? == Some(true);
+        Ok(if is_accepted { Answer::Yes(witness) } else { Answer::Open })
     }
 
     /// The answer where nothing is unknown, which sessions alone give; `None` if something is.
@@ -251,14 +252,17 @@ impl Solver {
         if question.n_unknown() > 0 {
             return Ok(None);
         }
+        let mut answer = Answer::No;
         for &end in &question.ends {
             let places = question.places[..end].iter().map(|(place, _)| Some(place.clone())).collect();
             let witness = Witness { reader: 0, end, places };
-            if self.is_accepted(question, &witness)? {
-                return Ok(Some(Answer::Yes(witness)));
+            match self.is_accepted(question, &witness)? {
+                Some(true) => return Ok(Some(Answer::Yes(witness))),
+                Some(false) => {}
+                None => answer = Answer::Open,
             }
         }
-        Ok(Some(Answer::No))
+        Ok(Some(answer))
     }
 
     /// "No" if each lattice of the question is refuted.
@@ -373,22 +377,22 @@ impl Solver {
         Ok(Answer::Open)
     }
 
-    /// Whether the judge accepts the witness with what is known now in its place.
+    /// Whether the judge accepts the witness with what is known now in its place; `None` if a limit left that open.
     pub(crate) fn is_accepted(
         &mut self,
         question: &Question,
         witness: &Witness,
-    ) -> Result<bool, InfillError> {
+    ) -> Result<Option<bool>, InfillError> {
         let infiller = self.infiller.clone();
         let reader: &Reader = &infiller.readers()[witness.reader];
         let parts = witness.parts(question, (reader, &self.blanks, infiller.vocabulary()));
-        let Some(parts) = parts else { return Ok(false) };
+        let Some(parts) = parts else { return Ok(Some(false)) };
         let judgement = within_limits(self.judge.judge(&parts))?;
-        Ok(judgement == Some(Judgement::Accepted))
+        Ok(judgement.map(|judgement| judgement == Judgement::Accepted))
     }
 }
 
-/// Runs `ask` with so much work at most, in searches and in sessions, and with no more than the present call may still do.
+/// Runs `ask` with so much work at most in searches, and as much in sessions, but with no more than the present call may still do.
 pub(crate) fn with_fuel<T>(work: u64, ask: impl FnOnce(&Fuel) -> T) -> T {
     let limit = work.min(meter::left());
     let fuel = Fuel::new(limit);

@@ -86,7 +86,7 @@ impl Solver {
         let mut other = witness.clone();
         other.places[index] = Place::text(text);
         let is_same = self.known_tokens(question, witness)? == self.known_tokens(question, &other)?;
-        Ok(if is_same && self.is_accepted(question, &other)? { Some(other) } else { None })
+        Ok(if is_same && self.is_accepted(question, &other)? == Some(true) { Some(other) } else { None })
     }
 
     /// The last tokens in a row in a free place that end at byte `end` of its text or before and are ignored.

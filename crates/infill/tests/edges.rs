@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_infill::{Canvas, CanvasConfig, Hole, InfillLimits, Infiller, MaskStatus, Part, Template};
+use maskwright_infill::{
+    Canvas, CanvasConfig, Hole, InfillLimits, Infiller, MaskStatus, Part, Template, Verdict,
+};
 use maskwright_lark::{LarkConfig, builtin, parse_lark};
 use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
 
@@ -134,6 +136,34 @@ fn the_work_of_a_call_is_limited() {
         positions[63] = Some(TokenId(0));
         let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
         assert!(canvas.is_possible().unwrap_err().is_limit());
+    }
+}
+
+/// Sessions whose work ended counted as sessions that refuse.
+#[test]
+fn what_no_work_is_left_for_is_open() {
+    for work in [0, 1, 5, 20, 100, 1_000] {
+        let mut limits = InfillLimits::default();
+        limits.work = work;
+        for infiller in json_within(&[b"1", b"[", b"]"], limits) {
+            let known = [1, 1, 0, 2, 2].map(|token| Some(TokenId(token)));
+            let mut canvas = Canvas::new(&infiller, &known, CanvasConfig::default()).unwrap();
+            assert!(canvas.is_possible().unwrap_or(true), "{work}: [[1]] is a value");
+            let mut masked = known;
+            masked[2] = None;
+            let mut canvas = Canvas::new(&infiller, &masked, CanvasConfig::default()).unwrap();
+            let verdicts = canvas.allows(2, &[TokenId(0), TokenId(1), TokenId(2)]).unwrap();
+            assert_ne!(verdicts[0], Verdict::No, "{work}");
+            assert_ne!(verdicts[1], Verdict::Yes, "{work}");
+            for exact in [false, true] {
+                let mut mask = [0];
+                let status = canvas.fill_bitmask(2, &mut mask, exact).unwrap();
+                assert!(
+                    mask == [0b1] || mask == [0] && status == MaskStatus::Bound,
+                    "{work} {mask:?} {status:?}"
+                );
+            }
+        }
     }
 }
 

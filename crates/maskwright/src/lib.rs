@@ -53,7 +53,7 @@ pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
 pub use limits::Limits;
 pub use maskwright_automata::CancelToken;
-pub use maskwright_automata::meter::{is_stopped, watched};
+pub use maskwright_automata::meter::{is_stopped, look, unwatched, watched};
 /// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.
 ///
 /// ```

@@ -322,7 +322,7 @@ impl ByteLimits {
         })
     }
 
-    /// A text that completes that of `config`, short by the upper bounds; `None` if they know of none.
+    /// A text of at most `max_bytes` that completes that of `config`, short by the upper bounds; `None` if they know of none.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -330,6 +330,7 @@ impl ByteLimits {
         &mut self,
         reader: &mut BytesReader,
         config: ConfigId,
+        max_bytes: usize,
     ) -> Result<Option<Vec<u8>>, EngineError> {
         let (mut text, mut at) = (Vec::new(), config);
         while !reader.parser.configs.is_accepting(at) {
@@ -339,6 +340,9 @@ impl ByteLimits {
             let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
             let Some(next) = reader.step_all(at, &word)? else { return Ok(None) };
             text.extend(word);
+            if text.len() > max_bytes {
+                return Ok(None);
+            }
             at = next;
         }
         Ok(Some(text))

@@ -160,6 +160,7 @@ impl States {
                 None => return Ok(Settled::Dead),
             }
             if (index + 1) % MAX_LOOSE == 0 {
+                meter::spend(MAX_LOOSE as u64)?;
                 match self.settle(parser, config)? {
                     Settled::Viable(settled) => config = settled,
                     Settled::Dead => return Ok(Settled::Dead),
@@ -291,6 +292,7 @@ impl States {
     ) -> Result<(usize, ConfigId), EngineError> {
         let (mut known, mut last) = ((0, config), config);
         for (index, &byte) in bytes.iter().enumerate() {
+            meter::spend(1)?;
             let Some(next) = self.step_loosely(parser, last, byte)? else { break };
             last = next;
             match self.settle(parser, next)? {

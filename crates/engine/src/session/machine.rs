@@ -323,15 +323,21 @@ impl Machine {
         self.limits.fits(&mut self.reader, state.config, n_left)
     }
 
-    /// A text that completes that of a state, if a short one is found without much work.
+    /// A text of at most `max_bytes` that completes that of a state, if a short one is found without much work.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn short_completion(&mut self, state: &State) -> Result<Option<Vec<u8>>, EngineError> {
+    pub(crate) fn short_completion(
+        &mut self,
+        state: &State,
+        max_bytes: usize,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
         let Machine { reader, limits, .. } = self;
         // What a watch refuses, or a part's own tokens, the bounds know nothing of.
         match reader.bytes().filter(|reader| !reader.parser.network.has_token_limits()) {
-            Some(reader) if state.watching.is_none() => limits.bytes.short_completion(reader, state.config),
+            Some(reader) if state.watching.is_none() => {
+                limits.bytes.short_completion(reader, state.config, max_bytes)
+            }
             _ => Ok(None),
         }
     }

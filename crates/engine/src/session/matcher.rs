@@ -48,6 +48,8 @@ pub struct Matcher {
     max_tokens: Option<usize>,
     /// Whether a token is allowed only if tokens can complete the text, however many.
     must_spell: bool,
+    /// What one call may do.
+    mask_work: Option<u64>,
     /// The last mask, if work is limited.
     shown: Option<Arc<Shown>>,
     /// How the text can go on, if that was found out before.
@@ -81,6 +83,7 @@ impl Clone for Matcher {
             is_broken: AtomicBool::new(self.is_broken()),
             max_tokens: self.max_tokens,
             must_spell: self.must_spell,
+            mask_work: self.mask_work,
             shown: self.shown.clone(),
             known_way: self.known_way.clone(),
             history: self.history.clone(),
@@ -145,6 +148,7 @@ impl Matcher {
             is_broken: AtomicBool::new(false),
             max_tokens: None,
             must_spell: grammar.must_spell(),
+            mask_work: grammar.shared().limits.mask_work,
             shown: None,
             known_way: None,
             history: None,
@@ -299,6 +303,12 @@ impl Matcher {
         Ok(())
     }
 
+    /// The same session without [`Limits::mask_work`](crate::Limits::mask_work): each call takes the work that it needs.
+    #[must_use]
+    pub fn unbounded(self) -> Matcher {
+        Matcher { mask_work: None, ..self }
+    }
+
     /// An independent session in the same state.
     #[must_use]
     pub fn fork(&self) -> Matcher {
@@ -307,7 +317,8 @@ impl Matcher {
 
     /// Goes back to the beginning of the text, also from a broken session.
     pub fn reset(&mut self) {
-        *self = Matcher { max_tokens: self.max_tokens, ..Matcher::new(&self.grammar) };
+        let Matcher { max_tokens, mask_work, .. } = *self;
+        *self = Matcher { max_tokens, mask_work, ..Matcher::new(&self.grammar) };
     }
 
     /// Whether the text may end here. A broken session's may not.
@@ -433,7 +444,7 @@ impl Matcher {
         };
         let fits = match fits {
             Some(fits) => fits,
-            // The mask was searched for with more patience if no token was left otherwise.
+            // The mask was searched for with more work if no token was left otherwise.
             None => {
                 let left = self.tokens_left(state).unwrap_or(0);
                 let form = self.ask(|machine| machine.mask_within(state, left))?.0;

@@ -43,11 +43,12 @@ impl Ways {
         let mut way = Way { cost: 1, next: None };
         let mut at = last;
         loop {
-            let known = self.0.entry(automaton.residue_key(at)).or_insert(way);
-            if known.cost < way.cost {
+            meter::charge(UNITS_PER_BYTE);
+            let key = automaton.residue_key(at);
+            if self.0.get(&key).is_some_and(|known| known.cost <= way.cost) {
                 return;
             }
-            *known = way;
+            self.0.insert(key, way);
             way = Way { cost: way.cost + 1, next: Some(at) };
             match before.get(&at) {
                 Some(&earlier) => at = earlier,
@@ -66,10 +67,10 @@ impl Ways {
     }
 }
 
-/// The tokens of some text that go on a way from `residue`; none if the call is out of work.
+/// The tokens of some text that go on a way from `residue`.
 ///
 /// # Errors
-/// If a limit of the automaton is reached.
+/// If a limit of the automaton is reached, or the call is out of work.
 pub(crate) fn first_of_way(
     vocabulary: &Arc<Vocabulary>,
     automaton: &Automaton,

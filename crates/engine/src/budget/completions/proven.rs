@@ -82,7 +82,7 @@ impl Budget {
                 let spelling = self.spelling.lock();
                 (spelling.way(&automaton, thread.residue), spelling.futures.root())
             };
-            let Some(way) = way.filter(|way| way.cost < n_left) else { continue };
+            let Some(way) = way.filter(|way| way.cost <= n_left) else { continue };
             if plus(way.cost, self.place(parser, (thread.next, thread.node, root))?) <= n_left {
                 let vocabulary = &parser.shared.vocabulary;
                 mask.insert_all(&first_of_way(vocabulary, &automaton, thread.residue, way)?);

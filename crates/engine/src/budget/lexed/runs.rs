@@ -149,23 +149,43 @@ impl Runs {
             Some(pending) => std::mem::take(pending),
             None => return Ok(()),
         };
-        let is_nested = self.runs[index].is_nested;
         let mut left = FxHashMap::default();
+        let mut outcome = Ok(());
         for (hypothesis, waiting) in pending {
-            if !self.is_worth_it(lexing, index, terminal, hypothesis, cost)? {
+            let is_walked = match outcome {
+                Ok(()) => self.walk_from(lexing, index, (terminal, hypothesis, cost), &waiting),
+                Err(_) => Ok(false),
+            };
+            // Where the work ends, the others wait on.
+            if !matches!(is_walked, Ok(true)) {
                 left.insert(hypothesis, waiting);
-                continue;
             }
-            for point in waiting {
-                if self.runs[index].costs.get(&point) == Some(&cost) {
-                    let start = RunStart { point: point.begun(), future: lexing.futures.root(), is_nested };
-                    let walk = self.walks.walk(lexing.points, lexing.futures, start)?;
-                    self.runs[index].add_walk(walk, point.line, cost + 1);
-                }
-            }
+            outcome = outcome.and(is_walked.map(|_| ()));
         }
         self.runs[index].pending[cost as usize] = left;
-        Ok(())
+        outcome
+    }
+
+    /// Walks from points of a hypothesis; false if that cannot lead to anything new.
+    fn walk_from(
+        &mut self,
+        lexing: &mut Lexing<'_>,
+        index: usize,
+        (terminal, hypothesis, cost): (Option<TerminalId>, HypothesisId, u32),
+        points: &[Point],
+    ) -> Result<bool, EngineError> {
+        if !self.is_worth_it(lexing, index, terminal, hypothesis, cost)? {
+            return Ok(false);
+        }
+        let is_nested = self.runs[index].is_nested;
+        for point in points {
+            if self.runs[index].costs.get(point) == Some(&cost) {
+                let start = RunStart { point: point.begun(), future: lexing.futures.root(), is_nested };
+                let walk = self.walks.walk(lexing.points, lexing.futures, start)?;
+                self.runs[index].add_walk(walk, point.line, cost + 1);
+            }
+        }
+        Ok(true)
     }
 
     /// Whether a walk from some point at `cost` or more can lead to something new for `terminal`.

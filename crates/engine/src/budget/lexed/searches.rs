@@ -91,6 +91,11 @@ impl Tables {
         self.upper.allow(upper);
     }
 
+    /// Whether nothing has been asked of the searches and runs.
+    fn are_empty(&self) -> bool {
+        self.exact.work() + self.upper.work() + self.runs.n_looks() == 0
+    }
+
     fn work(&self) -> u64 {
         self.exact.work() + self.upper.work() + self.runs.n_walks()
     }
@@ -139,13 +144,17 @@ impl Searches {
 
     /// Drops the tables if they have grown beyond the limit.
     pub(super) fn trim(&mut self) {
-        let work = self.tables.work() + self.at_length.as_ref().map_or(0, |tables| tables.work());
+        let work = self.work();
         if work >= self.next_look {
             self.next_look = work + LOOK_EVERY;
             if self.memory_usage() > MAX_BYTES {
                 self.clear();
             }
         }
+    }
+
+    fn work(&self) -> u64 {
+        self.tables.work() + self.at_length.as_ref().map_or(0, |tables| tables.work())
     }
 
     /// Drops the tables.
@@ -192,8 +201,7 @@ impl Searches {
         Ok(())
     }
 
-    /// Answers a question by `ask`, by the tables that there are; by empty ones, where what others did leaves open whether the work
-    /// suffices. A search that `ask` lets be given up ([`unless_given_up`](Searches::unless_given_up)) has then had all of it.
+    /// Answers a question by `ask`: with the tables that there are, or with empty ones if others have done too much work in those. A search that `ask` lets be given up ([`unless_given_up`](Searches::unless_given_up)) has then had all of it.
     ///
     /// # Errors
     /// Those of `ask`.
@@ -211,7 +219,7 @@ impl Searches {
                 (items.saturating_mul(AT_LENGTH).max(MIN_AT_LENGTH), MAX_UPPER_ITEMS)
             }
         };
-        self.is_fresh = self.tables.work() == 0;
+        self.is_fresh = self.tables.are_empty();
         let mut answer = None;
         if !self.is_fresh {
             self.tables.allow((exact / 2, upper / 2));
@@ -224,10 +232,12 @@ impl Searches {
             self.tables.allow((exact, upper));
             ask(self)
         });
-        if answer.is_err() || self.tables.exact.is_spent() || self.tables.upper.is_spent() {
+        let is_broken_off = answer.as_ref().is_err_and(|error| !error.is_out_of_work());
+        if is_broken_off || self.tables.exact.is_spent() || self.tables.upper.is_spent() {
             // Something was left in the middle.
             self.tables.clear();
         }
+        self.next_look = self.next_look.min(self.work() + LOOK_EVERY);
         if effort == Effort::AtLength {
             self.exchange();
         }
@@ -266,7 +276,12 @@ impl Searches {
         let Tables { runs, exact, upper } = tables;
         let (search, floors) = if is_upper { (upper, aligned_floors) } else { (exact, floors) };
         let futures = &mut spelling.futures;
-        ask(search, &mut Parts { parser, states, futures, runs, ends: ends.as_ref(), floors })
+        let answer = ask(search, &mut Parts { parser, states, futures, runs, ends: ends.as_ref(), floors });
+        if answer.as_ref().is_err_and(EngineError::is_out_of_work) {
+            // It was left in the middle of something; runs go on from there.
+            *search = Search::new(is_upper);
+        }
+        answer
     }
 
     /// A lower bound on the number of tokens of a text that is not complete.

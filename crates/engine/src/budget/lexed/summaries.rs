@@ -131,7 +131,7 @@ pub(super) struct Summaries {
     /// Whether a token of the vocabulary must end where one of the lexer does.
     pub(super) is_upper: bool,
     n_items: u64,
-    /// What levels of runs took ([`Runs::n_looks`]), and ends of lines.
+    /// What ends of lines took; what levels of runs took is [`Runs::n_looks`].
     n_looks: u64,
     /// The most work that may be done.
     max_items: u64,
@@ -145,7 +145,7 @@ impl Summaries {
         Summaries { is_upper, ..Summaries::default() }
     }
 
-    /// Items taken so far, and what levels of runs took.
+    /// Items taken so far, and looks at ends of lines.
     pub(super) fn work(&self) -> u64 {
         self.n_items + self.n_looks / LOOKS_PER_ITEM
     }
@@ -160,9 +160,9 @@ impl Summaries {
         self.is_spent
     }
 
-    /// An error if more items were taken than are allowed.
-    fn check(&mut self) -> Result<(), EngineError> {
-        self.is_spent |= self.work() > self.max_items;
+    /// An error if more items were taken than are allowed. What levels of runs took counts, whoever asked for them.
+    fn check(&mut self, parts: &Parts<'_>) -> Result<(), EngineError> {
+        self.is_spent |= self.work() + parts.runs.n_looks() / LOOKS_PER_ITEM > self.max_items;
         match self.is_spent {
             true => Err(EngineError::budget_search(self.max_items)),
             false => Ok(()),
@@ -186,11 +186,11 @@ impl Summaries {
         terminal: Option<TerminalId>,
         cost: u32,
     ) -> Result<Option<Arc<[Exit]>>, EngineError> {
-        self.check()?;
+        self.check(parts)?;
         let n_looks = parts.runs.n_looks();
         let (runs, mut lexing) = parts.lexing();
         let level = runs.level(&mut lexing, run, terminal, cost)?;
-        self.look(parts.runs.n_looks() - n_looks);
+        meter::charge(parts.runs.n_looks() - n_looks);
         Ok(level)
     }
 
@@ -215,7 +215,7 @@ impl Summaries {
             } else {
                 break;
             }
-            self.check()?;
+            self.check(parts)?;
         }
         let mut exits = self.exits_of(id);
         exits.retain(|&(_, cost)| cost <= bound);

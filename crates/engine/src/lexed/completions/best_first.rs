@@ -29,7 +29,7 @@ const MAX_PLACES: usize = 5_000;
 /// The most threads of the parser, and frames on top of their stacks, that a search for the end of the text visits. With a rule that
 /// can always continue, they grow with the distance.
 const MAX_THREADS: usize = 200_000;
-/// The same for a place that is known to have a completion: many such searches may be made for one mask.
+/// The same for a search for a place that is known to have a completion: many of those may be made for one mask.
 const MAX_THREADS_TO_KNOWN: usize = 50_000;
 /// Units of work that a thread of the parser takes.
 const UNITS_PER_THREAD: u64 = 8;

@@ -65,7 +65,7 @@ impl KnownWay {
 /// A part of the work that is kept for what is proven without searches.
 const KEPT_PART: u64 = 2;
 
-/// The work that each attempt to find one token may take.
+/// The work that each attempt to find one token may take, if a token does not take more.
 const FOR_ONE_WORK: u64 = 400_000;
 /// The work that the last attempt to find a token may take.
 const LAST_WORK: u64 = 100_000_000;
@@ -154,6 +154,9 @@ impl Matcher {
         work: u64,
         ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
     ) -> Result<MaskWithin, EngineError> {
+        if meter::is_stopped() {
+            return Err(EngineError::undecided());
+        }
         let kept = work / KEPT_PART;
         match limit(work - kept).run(|| self.exact_mask()) {
             // One of the other limits is no reason to end a text either.
@@ -256,11 +259,15 @@ impl Matcher {
         let mut longest = Vec::new();
         if tries.longest.is_some() {
             longest.extend(tried.by_ref());
-            longest.sort_by_key(|&id| std::cmp::Reverse(n_bytes(id)));
+            meter::charge(longest.len() as u64);
+            let n_longest = tries.longest.unwrap_or_default().min(longest.len());
+            if n_longest > 0 {
+                longest.select_nth_unstable_by_key(n_longest - 1, |&id| std::cmp::Reverse((n_bytes(id), id)));
+            }
+            longest.truncate(n_longest);
         }
-        let longest = longest.into_iter().take(tries.longest.unwrap_or(0));
         let mut n_found = 0;
-        for id in longest.chain(tried) {
+        for id in longest.into_iter().chain(tried) {
             let bytes = vocabulary.text(id).unwrap_or_default();
             if meter::spend(UNITS_PER_TRY).is_err() {
                 break;
@@ -295,7 +302,7 @@ impl Matcher {
 
     /// What one call may do.
     pub(super) fn call_meter(&self) -> Meter {
-        limit(self.grammar.shared().limits.mask_work.unwrap_or(u64::MAX))
+        limit(self.mask_work.unwrap_or(u64::MAX))
     }
 }
 

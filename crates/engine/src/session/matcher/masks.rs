@@ -23,7 +23,7 @@ impl Matcher {
     /// # Errors
     /// If `words` is too short, or a limit is reached; then `words` is unchanged.
     pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, Error> {
-        self.fill_mask_within(words, self.grammar.shared().limits.mask_work)
+        self.fill_mask_within(words, self.mask_work)
     }
 
     /// [`fill_mask`](Matcher::fill_mask) in about so many units of work (some 20 ns each), whatever
@@ -133,7 +133,7 @@ impl Matcher {
             return None;
         }
         self.mask_status = self.status_of(status);
-        if self.grammar.shared().limits.mask_work.is_some() {
+        if self.mask_work.is_some() {
             self.show(&form, FxHashMap::default());
         }
         Some(Ok(self.write(&form, None, words)))

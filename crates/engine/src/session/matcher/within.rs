@@ -79,7 +79,7 @@ impl Matcher {
             return Ok(tokens);
         }
         let vocabulary = self.grammar().vocabulary().clone();
-        let mut matcher = self.fork();
+        let mut matcher = self.fork().unbounded();
         let mut left = self.tokens_to_finish()?.n_tokens;
         let end = usize::from(!vocabulary.eos_token_ids().is_empty());
         // Mostly a short text has the fewest tokens. Where it does not, it is asked for again, ever more seldom.
@@ -88,10 +88,11 @@ impl Matcher {
         while left > end && !matcher.is_accepting() {
             if n_steps == next_guess {
                 next_guess = 2 * n_steps + 1;
-                if let Some(rest) = matcher.short_completion()?.filter(|rest| rest.len() + end <= left) {
+                if let Some(rest) = matcher.short_completion(left)?.filter(|rest| rest.len() + end <= left) {
+                    left -= rest.len();
                     for token in rest {
                         tokens.push(token);
-                        matcher.accept_unbudgeted(token)?;
+                        matcher.accept_of_completion(token)?;
                     }
                     continue;
                 }
@@ -108,7 +109,7 @@ impl Matcher {
                 };
                 let token = token.ok_or_else(EngineError::cannot_be_spelled)?;
                 tokens.push(token);
-                matcher.accept_unbudgeted(token)?;
+                matcher.accept_of_completion(token)?;
                 left -= 1;
             }
         }
@@ -116,9 +117,19 @@ impl Matcher {
         Ok(tokens)
     }
 
-    /// The tokens of a text that completes this one, the fewest for it, if a short text is found without much work.
-    fn short_completion(&self) -> Result<Option<Vec<TokenId>>, EngineError> {
-        let text = match self.ask(|machine| machine.short_completion(&self.state)) {
+    /// Accepts a token that is known to lead to the end of the text.
+    fn accept_of_completion(&mut self, token: TokenId) -> Result<(), Error> {
+        match self.accept_unbudgeted(token)? {
+            true => Ok(()),
+            false => Err(EngineError::undecided().into()),
+        }
+    }
+
+    /// The tokens of a text that completes this one, the fewest for it, if a short text is found without much work that
+    /// `most` tokens could spell.
+    fn short_completion(&self, most: usize) -> Result<Option<Vec<TokenId>>, EngineError> {
+        let max_bytes = most.saturating_mul(self.grammar().vocabulary().max_token_bytes());
+        let text = match self.ask(|machine| machine.short_completion(&self.state, max_bytes)) {
             Err(error) if error.is_limit() => None,
             text => text?,
         };
