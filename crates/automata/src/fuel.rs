@@ -119,7 +119,7 @@ impl Fuel {
     }
 
     /// Takes `units` from the supply. The watch of a [`CancelToken::watching`] may be called, so no lock may be held
-    /// that it could need.
+    /// that it could need; so may that of a [watched](crate::meter::watched) call, which needs none.
     ///
     /// # Errors
     /// [`FuelError::Exhausted`] if fewer are left (then none are left), [`FuelError::Cancelled`] if the

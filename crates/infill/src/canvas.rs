@@ -189,7 +189,8 @@ impl Canvas {
     }
 
     /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known position, instead of what is
-    /// there. Costs one question each, and no mask; all together cost no more than the first question of a canvas. A token that is not in the vocabulary cannot stand anywhere.
+    /// there. Costs one question each, and no mask; all together cost no more than the first question of a canvas. A token that is not in
+    /// the vocabulary cannot stand anywhere.
     ///
     /// # Errors
     /// If there is no such position, or a session of the grammar fails, other than by a limit.

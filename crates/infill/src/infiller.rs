@@ -48,7 +48,7 @@ pub struct InfillLimits {
 }
 
 impl Default for InfillLimits {
-    /// Ten million units: some five seconds for the worst call.
+    /// Ten million units: some five seconds for the hardest question.
     fn default() -> InfillLimits {
         InfillLimits {
             work: 10_000_000,
