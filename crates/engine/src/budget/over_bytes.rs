@@ -322,19 +322,20 @@ impl ByteLimits {
         })
     }
 
-    /// A text of at most `max_bytes` that completes that of `config`, short by the upper bounds; `None` if they know of none.
+    /// A text of at most `max_bytes`, of some of the completions, that completes that of `config`, short by the upper bounds; `None` if they know of none.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn short_completion(
         &mut self,
         reader: &mut BytesReader,
+        ways: Ways,
         config: ConfigId,
         max_bytes: usize,
     ) -> Result<Option<Vec<u8>>, EngineError> {
         let (mut text, mut at) = (Vec::new(), config);
         while !reader.parser.configs.is_accepting(at) {
-            let word = self.ask_budget(reader, Ways::All, Extent::Aligned, |budget, reader| {
+            let word = self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| {
                 budget.first_word(&mut reader.parser, at)
             })?;
             let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };

@@ -10,7 +10,7 @@ use maskwright_vocabulary::{TokenId, symbol_text};
 
 use super::state::State;
 use crate::EngineError;
-use crate::budget::LimitsMemo;
+use crate::budget::{LimitsMemo, Ways};
 use crate::bytes::WantedRows;
 use crate::ground::{Counted, MaskBuilder, MaskWithin, Readings, TokenCountStatus};
 use crate::parser::{ConfigId, Parser};
@@ -336,7 +336,7 @@ impl Machine {
         // What a watch refuses, or a part's own tokens, the bounds know nothing of.
         match reader.bytes().filter(|reader| !reader.parser.network.has_token_limits()) {
             Some(reader) if state.watching.is_none() => {
-                limits.bytes.short_completion(reader, state.config, max_bytes)
+                limits.bytes.short_completion(reader, Ways::All, state.config, max_bytes)
             }
             _ => Ok(None),
         }

@@ -114,6 +114,9 @@ impl Watcher<'_> {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn next_steps(&mut self, place: &Place, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
+        if let Some(way) = self.short_way(place, n_left)? {
+            return Ok(way);
+        }
         if self.is_safe_within(place, n_left, TokenCountStatus::Exact)? {
             let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
             // Along a shortest completion: with tokens to spare, another item could begin, which must differ from all others.
@@ -145,6 +148,26 @@ impl Watcher<'_> {
         }
         let (mask, _) = self.mask_of_watched(place, n_left, false)?;
         Ok(mask.first(self.reader.parser.shared.vocabulary.n_words()).into_iter().collect())
+    }
+
+    /// The tokens of a short safe completion, if they fit.
+    fn short_way(&mut self, place: &Place, n_left: u32) -> Result<Option<Vec<TokenId>>, EngineError> {
+        let vocabulary = self.reader.parser.shared.vocabulary.clone();
+        let max_bytes = (n_left as usize).saturating_mul(vocabulary.max_token_bytes());
+        let text = match self.limits.short_completion(self.reader, Ways::Safe, place.config, max_bytes) {
+            // Another search may find one.
+            Err(error) if error.is_limit() => return Ok(None),
+            text => text?,
+        };
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+        let end_cost = u32::from(!vocabulary.eos_token_ids().is_empty());
+        let tokens = vocabulary.spelled_by_fewest(&text);
+        let fits = |tokens: &Vec<TokenId>| tokens.len() as u64 + u64::from(end_cost) <= u64::from(n_left);
+        let Some(tokens) = tokens.filter(fits) else { return Ok(None) };
+        // The bounds know nothing of what the watch remembers.
+        let Some(end) = self.run(place, &text)? else { return Ok(None) };
+        let Some(admitted) = self.admitted(&end)? else { return Ok(None) };
+        Ok(self.reader.parser.configs.is_accepting(admitted).then_some(tokens))
     }
 
     /// Tokens to take so that a safe completion fits then, as an earlier search found them.
