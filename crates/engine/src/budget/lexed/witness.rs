@@ -21,6 +21,8 @@ use crate::parser::{ConfigId, Parser};
 const MAX_TRIED: usize = 1_000_000;
 /// The most configurations that such a search visits.
 const MAX_PLACES: usize = 5_000;
+/// The most threads of the parser that they have together. They grow with the distance where rules can always go on.
+const MAX_THREADS: usize = 50_000;
 
 /// What a search for a completion has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,7 +116,7 @@ fn way_of_tokens(
     // The predecessor of each configuration.
     let mut before: FxHashMap<ConfigId, ConfigId> = FxHashMap::from_iter([(config, config)]);
     let mut heap = BinaryHeap::from([Reverse((0u32, 0u32, config))]);
-    let mut n_places = 0;
+    let (mut n_places, mut n_threads) = (0, 0);
     let mut is_exact = true;
     while let Some(Reverse((_, n_tokens, place))) = heap.pop() {
         if states.configs.is_accepting(place) {
@@ -128,7 +130,9 @@ fn way_of_tokens(
             return Ok(Ok(way));
         }
         n_places += 1;
-        if n_places > max_places {
+        let threads = states.configs.threads(place).iter();
+        n_threads += threads.map(|thread| 1 + parser.configs.threads(thread.parser).len()).sum::<usize>();
+        if n_places > max_places || n_threads > MAX_THREADS {
             return Ok(Err(Witness::GivenUp));
         }
         let grouped = groups.of(states, parser, place)?;
