@@ -229,7 +229,7 @@ fn check(
                     }
                 };
                 let mask = matcher.mask().unwrap();
-                prop_assert_eq!(matcher.is_accepting(), reference.is_complete(&texts));
+                prop_assert_eq!(matcher.is_accepting(), reference.is_complete(&texts), "{:?}", texts);
                 let nothing_more = vocabulary.eos_token_ids().is_empty() && matcher.is_accepting();
                 let mut allowed = Vec::new();
                 for id in 0..vocabulary.n_vocab() as u32 {
