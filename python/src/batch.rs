@@ -147,7 +147,7 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     let start = Instant::now();
     for job in jobs.by_ref() {
         failed.extend(fill_row(job));
-        if maskwright::is_stopped() {
+        if maskwright::stop::is_stopped() {
             return failed;
         }
         if n_threads > 1 && start.elapsed() > ALONE {
@@ -159,7 +159,7 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     let is_stopped = Arc::new(AtomicBool::new(false));
     let work = || {
         // A statement of its own, so that the queue is free while the row is filled.
-        while !maskwright::is_stopped()
+        while !maskwright::stop::is_stopped()
             && let Some(job) = { lock(&jobs).next() }
         {
             if let Some(failure) = fill_row(job) {
@@ -171,7 +171,7 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     let n_working = AtomicUsize::new(0);
     let help = || {
         let is_stopped = is_stopped.clone();
-        maskwright::watched(move || is_stopped.load(Ordering::Relaxed), work);
+        maskwright::stop::watched(move || is_stopped.load(Ordering::Relaxed), work);
         n_working.fetch_sub(1, Ordering::AcqRel);
         caller.unpark();
     };
@@ -185,7 +185,7 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
         }
         work();
         while n_working.load(Ordering::Acquire) > 0 {
-            is_stopped.store(maskwright::look(), Ordering::Relaxed);
+            is_stopped.store(maskwright::stop::look(), Ordering::Relaxed);
             thread::park_timeout(LOOK_EVERY);
         }
     });

@@ -10,9 +10,9 @@ use crate::arguments::{Int, OfCall, TextBytes, ints, known_token, vocabulary_ids
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
-use crate::interrupt::{self, stoppable};
+use crate::interrupt::{self, stoppable, work_on};
 use crate::matcher::{token_id, token_ids};
-use crate::work::{Guarded, with, work_on};
+use crate::work::{Guarded, with};
 
 /// A part of a Template that is to be filled in: with any text, with at most `max_tokens` tokens, or with exactly
 /// `tokens` tokens.

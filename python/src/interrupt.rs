@@ -6,7 +6,7 @@
 //!   signals. When a handler raises, the work is cancelled, and what was raised comes out once it has ended. Work that ends between
 //!   two looks asks once more at its end, so whatever was raised during it has cancelled its token.
 //! * Calls of sessions and canvases ([`stoppable`]) hold locks while they work, so no handler may run. They only look whether Ctrl-C was
-//!   pressed ([`maskwright::watched`]), stop, and let the handler run when the locks are free. If it does not raise, the
+//!   pressed ([`maskwright::stop::watched`]), stop, and let the handler run when the locks are free. If it does not raise, the
 //!   work begins again; what was learnt before makes it shorter. A search with the caller's model cannot begin again
 //!   ([`unless_interrupted`]).
 //! * Reading of files ([`aside`]) asks nobody. It has a thread of its own while the caller waits.
@@ -29,7 +29,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::work::{WorkAside, detached, outside};
+use crate::work::{Guarded, WorkAside, detached, is_main_thread, outside};
 
 /// How long a signal may wait.
 const INTERVAL: Duration = Duration::from_millis(10);
@@ -111,6 +111,19 @@ pub(crate) fn unless_stopped<T>(
     }
 }
 
+/// Runs `work`, which may take long, on what a mutex guards; again if Ctrl-C stops it and no handler raises.
+///
+/// # Errors
+/// What a signal handler raised, InternalError if `work` panics.
+pub(crate) fn work_on<T: Send, R: Send>(
+    py: Python<'_>,
+    guarded: &Guarded<T>,
+    mut work: impl FnMut(&mut T) -> R + Send,
+) -> PyResult<R> {
+    let mut run = || work(&mut guarded.lock());
+    unless_stopped(py, |watch| guarded.unless_broken(|| detached(py, || watch.over(&mut run))))
+}
+
 /// Whether work looks for Ctrl-C: on the main thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Watch {
@@ -126,8 +139,8 @@ impl Watch {
     /// worthless.
     pub(crate) fn over<T>(self, work: impl FnOnce() -> T) -> (T, bool) {
         match self.is_on_main {
-            true => maskwright::watched(until_interrupted(), work),
-            false => (work(), maskwright::is_stopped()),
+            true => maskwright::stop::watched(until_interrupted(), work),
+            false => (work(), maskwright::stop::is_stopped()),
         }
     }
 }
@@ -199,32 +212,6 @@ fn handle_interrupt(py: Python<'_>) -> PyResult<()> {
         handler.call1((number, frame))?;
     }
     py.check_signals()
-}
-
-thread_local! {
-    /// Whether this thread is the main one, once that was asked.
-    static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
-}
-
-/// Whether handlers run on this thread. After a fork, the thread that is left is asked again.
-fn is_main_thread(py: Python<'_>) -> bool {
-    if let Some(is_main) = IS_MAIN.get() {
-        return is_main;
-    }
-    let is_main = || {
-        let threading = py.import("threading")?;
-        let main = threading.call_method0("main_thread")?;
-        PyResult::Ok(threading.call_method0("current_thread")?.is(&main))
-    };
-    // What a handler raises on the way is raised at the end of the call.
-    let is_main = is_main().unwrap_or(true);
-    IS_MAIN.set(Some(is_main));
-    is_main
-}
-
-/// Called in the child of a fork, whose one thread is its main one.
-pub(crate) fn after_fork_in_child() {
-    IS_MAIN.set(Some(true));
 }
 
 /// Locks for a moment; the value is whole even after a panic.

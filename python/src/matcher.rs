@@ -11,9 +11,9 @@ use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, ints, vocab
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
-use crate::interrupt::stoppable;
+use crate::interrupt::{stoppable, work_on};
 use crate::search::{self, Hypothesis};
-use crate::work::{Guarded, caught, renew, with, work_on};
+use crate::work::{Guarded, caught, renew, with};
 
 /// The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
 ///
@@ -458,7 +458,7 @@ impl Matcher {
         }
         let before = matcher.fork();
         let filled = matcher.fill_mask(words);
-        if maskwright::is_stopped() {
+        if maskwright::stop::is_stopped() {
             *matcher = before;
         }
         filled
@@ -473,7 +473,7 @@ impl Matcher {
         let mut work = |matcher: &mut maskwright::Matcher| {
             let before = matcher.fork();
             let result = unless_broken(matcher, &mut work);
-            if maskwright::is_stopped() {
+            if maskwright::stop::is_stopped() {
                 *matcher = before;
             }
             result

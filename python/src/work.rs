@@ -13,7 +13,7 @@
 //! **Panics.** A panic is a bug of ours. It ends the call with `InternalError`, not the server, and breaks the object that
 //! was called: its later calls fail too.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,6 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::interrupt::{self, unless_stopped};
 
 /// Twice the number of threads at work, plus 1 while a process forks.
 static STATE: AtomicUsize = AtomicUsize::new(0);
@@ -35,6 +34,27 @@ static CHANGED: Condvar = Condvar::new();
 thread_local! {
     /// Held by a thread that forks from before to after, so that no other thread holds it in between.
     static HELD: RefCell<Option<MutexGuard<'static, ()>>> = const { RefCell::new(None) };
+}
+
+thread_local! {
+    /// Whether this thread is the main one, once that was asked.
+    static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Whether handlers run on this thread. After a fork, the thread that is left is asked again.
+pub(crate) fn is_main_thread(py: Python<'_>) -> bool {
+    if let Some(is_main) = IS_MAIN.get() {
+        return is_main;
+    }
+    let is_main = || {
+        let threading = py.import("threading")?;
+        let main = threading.call_method0("main_thread")?;
+        PyResult::Ok(threading.call_method0("current_thread")?.is(&main))
+    };
+    // What a handler raises on the way is raised at the end of the call.
+    let is_main = is_main().unwrap_or(true);
+    IS_MAIN.set(Some(is_main));
+    is_main
 }
 
 /// Runs `work` without the interpreter.
@@ -90,7 +110,7 @@ pub(crate) fn outside<T>(call: impl FnOnce() -> T) -> T {
     leave();
     let _enters = Enters;
     // What is called may itself wait for Ctrl-C.
-    maskwright::unwatched(call)
+    maskwright::stop::unwatched(call)
 }
 
 /// The mutable part of an object.
@@ -116,7 +136,7 @@ impl<T> Guarded<T> {
     }
 
     /// Runs `call`, unless an earlier one has panicked.
-    fn unless_broken<R>(&self, call: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
+    pub(crate) fn unless_broken<R>(&self, call: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
         if self.is_broken.load(Ordering::Relaxed) {
             return Err(errors::broken());
         }
@@ -140,20 +160,7 @@ pub(crate) fn with<T: Send, R: Send>(
     })
 }
 
-/// Runs `work`, which may take long, on what a mutex guards; again if Ctrl-C stops it and no handler raises.
-///
-/// # Errors
-/// What a signal handler raised, InternalError if `work` panics.
-pub(crate) fn work_on<T: Send, R: Send>(
-    py: Python<'_>,
-    guarded: &Guarded<T>,
-    mut work: impl FnMut(&mut T) -> R + Send,
-) -> PyResult<R> {
-    let mut run = || work(&mut guarded.lock());
-    unless_stopped(py, |watch| guarded.unless_broken(|| detached(py, || watch.over(&mut run))))
-}
-
-/// As [`work_on`], for work that makes the value anew, which mends a broken one.
+/// Runs `work` that makes the value anew, which mends a broken one.
 ///
 /// # Errors
 /// InternalError if `work` panics.
@@ -233,7 +240,8 @@ pub(crate) fn after_fork_in_parent() {
 /// begin may have been counted.
 #[pyfunction]
 pub(crate) fn after_fork_in_child() {
-    interrupt::after_fork_in_child();
+    // The one thread that is left is the main one.
+    IS_MAIN.set(Some(true));
     STATE.store(0, Ordering::Release);
     drop(HELD.take());
 }

@@ -53,7 +53,6 @@ pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
 pub use limits::Limits;
 pub use maskwright_automata::CancelToken;
-pub use maskwright_automata::meter::{is_stopped, look, unwatched, watched};
 /// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.
 ///
 /// ```
@@ -165,6 +164,27 @@ pub mod infill {
     /// ```
     pub use maskwright_infill::Infiller;
     pub use maskwright_infill::{CanvasConfig, CanvasStatus, Hole, InfillLimits, Part, Verdict};
+}
+
+/// Calls that somebody may want to stop: masks, completions, canvases. (A compilation has a [`CancelToken`].)
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, stop};
+/// let tokenizer = Tokenizer::from_tokens([b"a".to_vec(), b"</s>".to_vec()], &[TokenId(1)])?;
+/// let grammar = GrammarSource::regex("a{1000000}");
+/// let grammar = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default())?;
+/// // Another thread sets it.
+/// let is_to_stop = Arc::new(AtomicBool::new(true));
+/// let watch = is_to_stop.clone();
+/// let (text, is_stopped) =
+///     stop::watched(move || watch.load(Ordering::Relaxed), || Matcher::new(&grammar).finish());
+/// assert!(is_stopped && text.is_err(), "what is returned then says nothing");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub mod stop {
+    pub use maskwright_automata::meter::{is_stopped, look, unwatched, watched};
 }
 
 /// Grammars built by hand, rule by rule, and the types that stand for them.
