@@ -172,7 +172,7 @@ pub mod infill {
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, stop};
-/// let tokenizer = Tokenizer::from_tokens([b"a".to_vec(), b"</s>".to_vec()], &[TokenId(1)])?;
+/// let tokenizer = Tokenizer::from_tokens(vec![b"a".to_vec(), b"</s>".to_vec()], &[TokenId(1)])?;
 /// let grammar = GrammarSource::regex("a{1000000}");
 /// let grammar = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default())?;
 /// // Another thread sets it.
