@@ -84,6 +84,8 @@ pub(crate) struct Spelling {
     unfinished: Vec<((u64, StateId), Partitioning)>,
     /// Runs that take too many steps.
     given_up: FxHashSet<RunKey>,
+    /// By residue, what spelling its shortest word costs.
+    upper: FxHashMap<(u64, StateId), u32>,
     ways: Ways,
     /// By future: the walk that last came to it, and the residue there.
     seen: Vec<(u64, StateId)>,
@@ -149,6 +151,7 @@ impl Spelling {
             partition_bytes: 0,
             unfinished: Vec::new(),
             given_up: FxHashSet::default(),
+            upper: FxHashMap::default(),
             ways: Ways::default(),
             seen: Vec::new(),
             walk_number: 0,
@@ -253,7 +256,18 @@ impl Spelling {
             // The empty reading is none, and whoever asks knows of it.
             return Ok(Arc::new([]));
         }
-        let cost = self.futures.spell(&automaton.shortest_word(residue)?);
+        let key = automaton.residue_key(residue);
+        let cost = match self.upper.get(&key) {
+            Some(&known) => known,
+            None => {
+                let cost = self.futures.spell(&automaton.shortest_word(residue)?);
+                if self.upper.len() >= MAX_KEPT {
+                    self.upper.clear();
+                }
+                self.upper.insert(key, cost);
+                cost
+            }
+        };
         if cost == NEVER {
             let run = self.run(automaton, residue, root, follow, u64::MAX)?;
             return Ok(run
@@ -478,7 +492,12 @@ impl Spelling {
             self.walks.values().map(|walk| walk.exits.len() * 4 + walk.ends.len() * 4 + 80).sum();
         let runs = self.runs.values().chain(self.shared.values());
         let runs: usize = runs.map(|exits| exits.len() * 8 + 80).sum();
-        self.futures.memory_usage() + walks + runs + self.partition_bytes + self.ways.memory_usage()
+        self.futures.memory_usage()
+            + walks
+            + runs
+            + self.partition_bytes
+            + self.ways.memory_usage()
+            + self.upper.len() * 24
     }
 }
 
