@@ -195,11 +195,19 @@ impl Shared {
         Ok(self.automata.lock().known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
     }
 
-    /// What the budgets of all grammars share. One that has grown beyond the limit is left to those that hold it, and a
+    /// What the budgets of all grammars share. One that has grown beyond twice the limit is left to those that hold it, and a
     /// fresh one takes its place.
     pub(crate) fn spelling(&self) -> Arc<Mutex<Spelling>> {
-        let is_full =
-            |known: &Mutex<Spelling>| known.lock().memory_usage() > self.limits.row_cache_bytes.max(64 << 20);
+        self.spelling_within(2 * self.limits.row_cache_bytes.max(64 << 20))
+    }
+
+    /// The same with the limit itself: to make a fresh one can take 100 ms, which a compilation has and a mask has not.
+    pub(crate) fn prepare_spelling(&self) {
+        self.spelling_within(self.limits.row_cache_bytes.max(64 << 20));
+    }
+
+    fn spelling_within(&self, max_bytes: usize) -> Arc<Mutex<Spelling>> {
+        let is_full = |known: &Mutex<Spelling>| known.lock().memory_usage() > max_bytes;
         let known = self.spelling.lock().clone();
         match known.filter(|known| !is_full(known)) {
             Some(known) => known,

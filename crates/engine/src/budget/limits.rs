@@ -25,9 +25,9 @@ impl LimitsMemo {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn prepare(&mut self, reader: &mut Reader) -> Result<(), EngineError> {
+        reader.parser().shared.prepare_spelling();
         match reader {
             Reader::Bytes(reader) => {
-                reader.parser.shared.spelling();
                 self.bytes.prepare(reader);
                 Ok(())
             }
