@@ -85,30 +85,26 @@ impl Meter {
 /// ```
 pub fn watched<T>(watch: impl Fn() -> bool + 'static, call: impl FnOnce() -> T) -> (T, bool) {
     /// Ends the watch, also after a panic.
-    struct Scope {
-        outside: u64,
-        limit: u64,
-    }
-    impl Drop for Scope {
+    struct Watched;
+    impl Drop for Watched {
         fn drop(&mut self) {
-            let spent = self.limit - left();
             WATCH.set(None);
             IS_STOPPED.set(false);
-            set_left(if self.outside == u64::MAX { u64::MAX } else { self.outside - spent });
         }
     }
     if WATCH.with_borrow(Option::is_some) {
         let answer = call();
         return (answer, IS_STOPPED.get());
     }
-    WATCH.set(Some(Rc::new(watch)));
-    UNTIL_LOOK.set((LOOK_EVERY, 0));
-    let outside = left();
-    let limit = UNLIMITED.min(outside);
-    set_left(limit);
-    let _scope = Scope { outside, limit };
-    let answer = call();
-    (answer, IS_STOPPED.get())
+    Meter { limit: UNLIMITED }.run(|| {
+        WATCH.set(Some(Rc::new(watch)));
+        UNTIL_LOOK.set((LOOK_EVERY, 0));
+        // The watch ends before the meter reckons what was spent.
+        let _watched = Watched;
+        set_left(left());
+        let answer = call();
+        (answer, IS_STOPPED.get())
+    })
 }
 
 /// Asks now whether the [watched] call of this thread is to stop: for one that waits.
@@ -180,7 +176,7 @@ pub(crate) fn is_to_stop() -> bool {
     is_stopped
 }
 
-/// Takes `units` from what is left after a look.
+/// Takes `units` more than are left until the next look: looks, and goes on with the rest.
 #[cold]
 fn spend_later(units: u64) -> Result<(), OutOfWork> {
     LEFT.set(0);

@@ -322,7 +322,8 @@ impl ByteLimits {
         })
     }
 
-    /// A text of at most `max_bytes`, of some of the completions, that completes that of `config`, short by the upper bounds; `None` if they know of none.
+    /// The rest of a text from `config`, of some of the completions: short by the upper bounds, at most `max_bytes` long. `None` if none is
+    /// known.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -585,7 +585,7 @@ impl Watcher<'_> {
     }
 }
 
-/// Tokens to try, each once, without those that end the text.
+/// Tokens to try. Each comes once, and none of them ends the text.
 #[derive(Default)]
 struct Candidates {
     tokens: std::vec::IntoIter<TokenId>,

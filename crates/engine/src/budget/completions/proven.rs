@@ -62,7 +62,7 @@ impl Budget {
         }
         let Some(Thread { terminal, residue, .. }) = first else { return Ok(None) };
         let automaton = parser.automaton(terminal);
-        Ok(Some(automaton.shortest_word(residue).map_err(EngineError::in_terminal(automaton))?.to_vec()))
+        automaton.shortest_word(residue).map(Some).map_err(EngineError::in_terminal(automaton))
     }
 
     /// Adds tokens that finish the terminals in progress as runs have found before, if that leaves enough of `n_left` tokens.

@@ -75,7 +75,7 @@ impl Search {
         self.summaries.allow(n_items);
     }
 
-    /// Whether a search was given up, so that its tables are not complete.
+    /// Whether a search was given up. Its tables are incomplete then.
     pub(super) fn is_spent(&self) -> bool {
         self.summaries.is_spent()
     }

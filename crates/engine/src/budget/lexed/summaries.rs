@@ -155,7 +155,7 @@ impl Summaries {
         self.max_items = n_items;
     }
 
-    /// Whether a search was given up, so that what is known is not complete.
+    /// Whether a search was given up. What is known is incomplete then.
     pub(super) fn is_spent(&self) -> bool {
         self.is_spent
     }

@@ -5,8 +5,8 @@
 //! An example: the pattern `(a|b)*a(a|b){24}x` has millions of residues that tokens can reach. Within 20 ms some hundred tokens are proven
 //! to be allowed: those are the mask, and its status is a bound. The next mask finds their residues known.
 //!
-//! Half of the work goes to the mask itself. If that is not enough, the other half goes to tokens that can be proven with what is known
-//! by then. First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
+//! Half of the work goes to the mask itself. If that does not suffice, the other half goes to tokens that are proven by what is known
+//! then. First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
 //! ids. If none is proven, it is looked up how earlier searches have gone on from there (`spelling::ways`). At last one token is searched
 //! for without this limit: a text that can continue always has a token.
 //!
