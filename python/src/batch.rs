@@ -52,17 +52,21 @@ enum Failure {
 /// `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory being
 /// valid and not in use by others.
 ///
+/// `work`: the work units (some 20 ns each) that each mask may take, instead of the compilers' limit `mask_work`.
+///
 /// Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
 /// exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
 #[pyfunction]
-#[pyo3(signature = (matchers, mask, rows=None, *, stride=None))]
+#[pyo3(signature = (matchers, mask, rows=None, *, stride=None, work=None))]
 pub(crate) fn fill_next_token_bitmask_batch(
     py: Python<'_>,
     matchers: Vec<Py<Matcher>>,
     mask: &Bound<'_, PyAny>,
     rows: Option<Vec<Int>>,
     stride: Option<Count>,
+    work: Option<Count>,
 ) -> PyResult<()> {
+    let work = work.map(|Count(work)| work as u64);
     let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
     let rows = row_indices(rows, matchers.len())?;
     let n_needed = rows.iter().max().map_or(0, |last| last + 1);
@@ -73,7 +77,7 @@ pub(crate) fn fill_next_token_bitmask_batch(
         let n_words = matchers.iter().map(|matcher| mask_words(matcher.n_vocab())).max().unwrap_or(0);
         let all = raw_rows::rows(mask.extract::<Count>()?.0, stride, n_needed, n_words)?;
         let mut jobs = jobs(&matchers, &rows, all);
-        stoppable(py, || fill(&mut jobs))?
+        stoppable(py, || fill(&mut jobs, work))?
     } else if stride.is_some() {
         return Err(PyTypeError::new_err("a stride goes with a pointer; an array knows its own"));
     } else {
@@ -87,7 +91,7 @@ pub(crate) fn fill_next_token_bitmask_batch(
             }));
         }
         let mut jobs = jobs(&matchers, &rows, all);
-        stoppable(py, || fill(&mut jobs))?
+        stoppable(py, || fill(&mut jobs, work))?
     };
     if failed.is_empty() { Ok(()) } else { Err(batch_error(py, failed)?) }
 }
@@ -140,13 +144,13 @@ fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<Py
 }
 
 /// Fills all rows, until Ctrl-C stops this thread. Returns the rows that failed, in no particular order.
-fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
+fn fill(jobs: &mut [Job<'_>], work: Option<u64>) -> Vec<(usize, Failure)> {
     let n_threads = jobs.iter().map(|job| job.matcher.n_threads()).max().map_or(1, NonZero::get);
     let mut jobs = jobs.iter_mut();
     let mut failed = Vec::new();
     let start = Instant::now();
     for job in jobs.by_ref() {
-        failed.extend(fill_row(job));
+        failed.extend(fill_row(job, work));
         if maskwright::stop::is_stopped() {
             return failed;
         }
@@ -157,12 +161,12 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     let n_helpers = jobs.len().saturating_sub(1).min(n_threads - 1);
     let (jobs, failed) = (Mutex::new(jobs), Mutex::new(failed));
     let is_stopped = Arc::new(AtomicBool::new(false));
-    let work = || {
+    let fill_rows = || {
         // A statement of its own, so that the queue is free while the row is filled.
         while !maskwright::stop::is_stopped()
             && let Some(job) = { lock(&jobs).next() }
         {
-            if let Some(failure) = fill_row(job) {
+            if let Some(failure) = fill_row(job, work) {
                 lock(&failed).push(failure);
             }
         }
@@ -171,7 +175,7 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     let n_working = AtomicUsize::new(0);
     let help = || {
         let is_stopped = is_stopped.clone();
-        maskwright::stop::watched(move || is_stopped.load(Ordering::Relaxed), work);
+        maskwright::stop::watched(move || is_stopped.load(Ordering::Relaxed), fill_rows);
         n_working.fetch_sub(1, Ordering::AcqRel);
         caller.unpark();
     };
@@ -183,7 +187,7 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
                 n_working.fetch_sub(1, Ordering::AcqRel);
             }
         }
-        work();
+        fill_rows();
         while n_working.load(Ordering::Acquire) > 0 {
             is_stopped.store(maskwright::stop::look(), Ordering::Relaxed);
             thread::park_timeout(LOOK_EVERY);
@@ -192,9 +196,9 @@ fn fill(jobs: &mut [Job<'_>]) -> Vec<(usize, Failure)> {
     failed.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn fill_row(job: &mut Job<'_>) -> Option<(usize, Failure)> {
+fn fill_row(job: &mut Job<'_>, work: Option<u64>) -> Option<(usize, Failure)> {
     let Job { row, matcher, words } = job;
-    let failure = match catch_unwind(AssertUnwindSafe(|| matcher.fill(words))) {
+    let failure = match catch_unwind(AssertUnwindSafe(|| matcher.fill(words, work))) {
         Ok(Ok(_)) => return None,
         Ok(Err(error)) => Failure::Error(error),
         Err(panic) => Failure::Panic(panic),

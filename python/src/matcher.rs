@@ -450,14 +450,17 @@ impl Matcher {
 }
 
 impl Matcher {
-    /// Writes the mask over `words`; called without the interpreter.
-    pub(crate) fn fill(&self, words: &mut [u32]) -> Result<bool, Error> {
+    /// Writes the mask over `words`, with so much work if it is given; called without the interpreter.
+    pub(crate) fn fill(&self, words: &mut [u32], work: Option<u64>) -> Result<bool, Error> {
         let mut matcher = self.matcher.lock();
         if let Some(filled) = matcher.try_fill_mask(words) {
             return filled;
         }
         let before = matcher.fork();
-        let filled = matcher.fill_mask(words);
+        let filled = match work {
+            Some(_) => matcher.fill_mask_within(words, work),
+            None => matcher.fill_mask(words),
+        };
         if maskwright::stop::is_stopped() {
             *matcher = before;
         }

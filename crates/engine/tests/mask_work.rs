@@ -83,6 +83,14 @@ fn walk(
         }
         let again = done(matcher.mask())?;
         prop_assert!(mask.iter().all(|token| again.contains(token)), "a mask became smaller");
+        // What was left in the middle is gone on with.
+        let mut whole = Mask::new(vocabulary.n_vocab());
+        done(matcher.fork().fill_mask_within(whole.words_mut(), None))?;
+        let is_expected = |id: usize| expected.get(id).is_some_and(|&is_allowed| is_allowed);
+        for id in 0..vocabulary.n_vocab() {
+            let is_there = whole.contains(TokenId(id as u32));
+            prop_assert_eq!(is_there, is_expected(id), "token {} after {:?}, with all work", id, text);
+        }
         let tokens: Vec<TokenId> = mask.iter().collect();
         if tokens.is_empty() {
             prop_assert!(expected.iter().all(|is_allowed| !is_allowed), "a dead end after {:?}", text);

@@ -248,6 +248,12 @@ impl ExprPool {
         }
     }
 
+    /// `place` and then `tail`, if there is such an expression.
+    pub(crate) fn known_place(&self, place: Shuffle, tail: ExprId) -> Option<ExprId> {
+        let place = *self.ids.get(&Expr::Shuffle(place))?;
+        if tail == Self::EPSILON { Some(place) } else { self.ids.get(&Expr::Seq(place, tail)).copied() }
+    }
+
     /// The list that `place` is a place of.
     pub fn shuffle_list(&self, place: &Shuffle) -> &ShuffleList {
         &self.lists[place.list as usize]

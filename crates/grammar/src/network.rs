@@ -265,6 +265,18 @@ impl Network {
         Some((self.pool.seq2(separator, offer.member), self.pool.seq2(rest, tail)))
     }
 
+    /// Of the states that were made, some that read all that `state` reads: where it begins with a list in any order, those as if an item
+    /// had not been there that need not be there.
+    pub fn wider_states(&self, state: ExprId) -> Vec<ExprId> {
+        let (head, tail) = match *self.pool.get(state) {
+            Expr::Seq(head, tail) => (head, tail),
+            _ => (state, ExprPool::EPSILON),
+        };
+        let Expr::Shuffle(place) = self.pool.get(head) else { return Vec::new() };
+        let wider = self.pool.shuffle_list(place).wider_places(place);
+        wider.filter_map(|place| self.pool.known_place(place, tail)).collect()
+    }
+
     /// At the beginning of `state`, the list in any order and what must still come of it.
     pub fn list_at(&self, state: ExprId) -> Option<(&ShuffleList, ListLeft)> {
         let head = match *self.pool.get(state) {

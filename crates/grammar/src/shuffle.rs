@@ -68,6 +68,18 @@ impl Shuffle {
         self.seen[index / 64] >> (index % 64) & 1 == 1 || self.last.is_some_and(|last| last as usize == index)
     }
 
+    /// The same place as if item `index` had not been there.
+    fn without(&self, index: usize) -> Shuffle {
+        let last = self.last.filter(|&last| last as usize != index);
+        let mut seen = self.seen.clone();
+        if self.seen[index / 64] >> (index % 64) & 1 == 1 {
+            let mut words = seen.to_vec();
+            words[index / 64] &= !(1 << (index % 64));
+            seen = words.into();
+        }
+        Shuffle { seen, last, ..*self }
+    }
+
     /// The same place after a separator.
     pub fn after_separator(&self) -> Shuffle {
         let mut seen = self.seen.clone();
@@ -193,6 +205,12 @@ impl ShuffleList {
         let is_required = |offer: &&Offer| offer.index.is_some_and(|i| self.items[i].is_required);
         let is_other = |offer: &&Offer| offer.index.is_none();
         offers.iter().find(is_required).or_else(|| offers.iter().find(is_other)).or(offers.first()).copied()
+    }
+
+    /// The places that read all that `place` reads: as if one of the items had not been there that need not be there.
+    pub(crate) fn wider_places(&self, place: &Shuffle) -> impl Iterator<Item = Shuffle> {
+        let is_optional = |i: &usize| !self.items[*i].is_required && place.has_seen(*i);
+        (0..self.items.len()).filter(is_optional).map(|i| place.without(i))
     }
 
     /// A number of members and one more, as far as that still matters.

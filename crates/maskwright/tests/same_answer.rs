@@ -1,5 +1,5 @@
 //! The same question has the same answer, whatever was asked before: in a fresh grammar, after any other questions, after caches were
-//! dropped, and on any thread.
+//! dropped, after calls that ran out of work, and on any thread.
 //!
 //! Questions about limits on tokens are searches with limits on work, which small limits reach often. An answer is all that a caller sees:
 //! the number or the mask, its status, or the error.
@@ -176,6 +176,22 @@ fn ask(grammar: &Arc<CompiledGrammar>, tokens: &[TokenId], question: &Question) 
     answer().unwrap_or_else(|error: maskwright::Error| (error.to_string(), None))
 }
 
+/// A question again and again with little work, so that something is left in the middle.
+fn run_out_of_work(grammar: &Arc<CompiledGrammar>, tokens: &[TokenId], question: &Question, work: u64) {
+    let Question::Mask(more) = question else { return };
+    let Ok(mut matcher) = Matcher::with_max_tokens(grammar, Some(tokens.len() + more)) else { return };
+    if matcher.accept_tokens(tokens).is_ok_and(|n_accepted| n_accepted == tokens.len()) {
+        let mut words = vec![0; maskwright::mask_words(grammar.vocabulary().n_vocab())];
+        for _ in 0..2 {
+            // Whatever it says: which tokens are known depends on what was asked before.
+            let _ = matcher.fill_mask_within(&mut words, Some(work));
+        }
+    }
+}
+
+/// What is asked next, whether caches are dropped before, and with how much work the question is asked in vain before.
+type Step = (Index, bool, Option<u64>);
+
 /// A text by choices among the tokens that are allowed, and what is asked there.
 #[derive(Clone, Debug)]
 struct Asked {
@@ -224,9 +240,9 @@ fn campaign(kind: &Kind) {
         any::<Index>(),
         prop_oneof![0u64..12, 12u64..300, Just(400_000)],
         vec(arb_asked(n_vocab), 2..7),
-        vec((any::<Index>(), prop::bool::weighted(0.1)), 10..30),
+        vec((any::<Index>(), prop::bool::weighted(0.1), proptest::option::of(0u64..3_000)), 10..30),
     );
-    let judge = |(source, budget_items, asked, order): (Index, u64, Vec<Asked>, Vec<(Index, bool)>)| {
+    let judge = |(source, budget_items, asked, order): (Index, u64, Vec<Asked>, Vec<Step>)| {
         let source = source.get(&kind.sources);
         let asked: Vec<(Vec<TokenId>, Question, Answer)> = asked
             .into_iter()
@@ -244,12 +260,15 @@ fn campaign(kind: &Kind) {
             .collect();
         let shared = compile(source, budget_items);
         let halves = [&order[..order.len() / 2], &order[order.len() / 2..]];
-        let ask_all = |order: &[(Index, bool)]| {
-            for (at, drops_caches) in order {
+        let ask_all = |order: &[Step]| {
+            for (at, drops_caches, work) in order {
                 if *drops_caches {
                     shared.clear_caches();
                 }
                 let (tokens, question, expected) = at.get(&asked);
+                if let Some(work) = work {
+                    run_out_of_work(&shared, tokens, question, *work);
+                }
                 let (answer, _) = ask(&shared, tokens, question);
                 if answer != *expected {
                     return Err(format!("{question:?} after {tokens:?}: {answer} instead of {expected}"));

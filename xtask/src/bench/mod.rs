@@ -61,6 +61,18 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 0)]
         work: u64,
     },
+    /// Objects in any order beside those in order: the time of masks, and the share of exact ones under limits on tokens.
+    Orders {
+        /// The folder with the .jsonl files of MaskBench.
+        #[arg(long)]
+        data: PathBuf,
+        /// A tokenizer.json.
+        #[arg(long)]
+        tokenizer: PathBuf,
+        /// Take every n-th schema.
+        #[arg(long, default_value_t = 1)]
+        every: u32,
+    },
     /// Count the instructions of a small fixed set, and compare them with those recorded.
     Instructions(instructions::Arguments),
     /// Fill masks of one grammar on one thread and on two.
@@ -104,6 +116,12 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
             let mut program = Command::new(python_env::with_peers(&PEERS)?);
             program.arg(root().join("xtask/bench/limits.py")).arg(tokenizer).arg(data);
             run(program.arg(work.to_string()))
+        }
+        Bench::Orders { data, tokenizer, every } => {
+            let (data, tokenizer) = (data.canonicalize()?, tokenizer.canonicalize()?);
+            let mut program = Command::new(python_env::with_peers(&PEERS)?);
+            program.arg(root().join("xtask/bench/orders.py")).arg(tokenizer).arg(data);
+            run(program.arg(every.to_string()))
         }
         Bench::Parallel { tokenizer } => {
             let tokenizer = tokenizer.canonicalize()?;

@@ -501,8 +501,8 @@ impl ByteLimits {
         });
         match &answer {
             Err(error) if error.is_budget_limit() => return answer,
-            Err(_) => budget.forget_search(),
-            Ok(_) => {}
+            Err(error) if !error.is_out_of_work() => budget.forget_search(),
+            Err(_) | Ok(_) => {}
         }
         if !budget.is_full() {
             *self.budgets[ways as usize].of(extent) = Some(budget);

@@ -59,6 +59,8 @@ pub(crate) struct Summaries {
     root_costs: FxHashMap<(SummaryId, ExprId), u32>,
     /// The rests of tokens with which each state was taken.
     covered: FxHashMap<(SummaryId, ExprId), FutureId>,
+    /// The item that was being taken when a call had no more work to spend, and its cost.
+    unfinished: Option<(u32, Item)>,
     follows: Vec<(ByteSet, u32)>,
     follow_ids: FxHashMap<ByteSet, FollowId>,
     first_bytes: FxHashMap<ExprId, ByteSet>,
@@ -95,7 +97,7 @@ pub(crate) enum Extent {
     All,
     /// Long lists in any order only as their items are listed, so costs are upper bounds.
     InOrder,
-    /// The same, and only tokens that end where terminals do.
+    /// Of each list in any order only what must come, as it is listed; and only tokens that end where terminals do.
     Aligned,
 }
 
@@ -223,7 +225,8 @@ impl Summaries {
     /// The exits of a summary, as far as they can be part of a cheapest completion, ascending by cost.
     ///
     /// # Errors
-    /// If more work is done than the table may, `effort` is not enough for a run, or another limit is reached.
+    /// If more work is done than the table may, `effort` is not enough for a run, or another limit is reached. Where a call is out of
+    /// work, the next one goes on.
     pub(crate) fn exits(
         &mut self,
         parser: &mut Parser,
@@ -235,6 +238,9 @@ impl Summaries {
         if !self.summaries[index].is_complete {
             self.summaries[index].is_asked = true;
             self.unpark(summary);
+            if let Some((cost, item)) = self.unfinished.take() {
+                self.expand(parser, spelling, cost, item, effort)?;
+            }
             while let Some((cost, item)) = self.pop_before(summary) {
                 self.take(parser, spelling, cost, item, effort)?;
                 if self.work() > self.allowed.of_table {
@@ -256,16 +262,18 @@ impl Summaries {
         self.done.n_items + self.done.n_offers / OFFERS_PER_ITEM + self.done.n_moves / MOVES_PER_ITEM
     }
 
-    /// Whether a state begins with a list in any order of which not all orders are tried.
+    /// Whether a state begins with a list in any order of which only what must come is read, as it is listed.
     ///
     /// # Errors
-    /// If all would have to be.
+    /// If all orders would have to be tried, and they are too many.
     fn is_in_order(&self, parser: &Parser, state: ExprId) -> Result<bool, EngineError> {
-        let list = parser.network.list_at(state);
-        let is_long = list.is_some_and(|(list, left)| left.n_sets(list) > MAX_SETS);
+        let Some((list, left)) = parser.network.list_at(state) else { return Ok(false) };
+        let is_long = || left.n_sets(list) > MAX_SETS;
         match self.extent {
-            Extent::All if is_long => Err(EngineError::budget_orders()),
-            _ => Ok(is_long),
+            Extent::All if is_long() => Err(EngineError::budget_orders()),
+            Extent::All => Ok(false),
+            Extent::InOrder => Ok(is_long()),
+            Extent::Aligned => Ok(left.n_needed(list) > 0),
         }
     }
 
@@ -352,12 +360,27 @@ impl Summaries {
             return Ok(());
         }
         let root = spelling.futures.root();
+        let wider = parser.network.wider_states(state);
+        let is_dominated = wider.iter().any(|&wider| match future == root {
+            true => self.root_costs.contains_key(&(id, wider)),
+            false => self
+                .covered
+                .get(&(id, wider))
+                .is_some_and(|&covered| spelling.futures.is_inside(future, covered)),
+        });
         if future != root {
             let covered = self.covered.entry((id, state)).or_insert(FutureId::EMPTY);
             if spelling.futures.is_inside(future, *covered) {
                 return Ok(());
             }
             *covered = spelling.futures.union(vec![*covered, future]);
+        }
+        if is_dominated {
+            // What is dominated by this state is by the wider one.
+            if future == root {
+                self.root_costs.entry((id, state)).or_insert(cost);
+            }
+            return Ok(());
         }
         self.done.n_items += 1;
         if future == root {
@@ -368,6 +391,33 @@ impl Summaries {
                 return Ok(());
             }
         }
+        self.expand(parser, spelling, cost, (id, state, future), effort)
+    }
+
+    /// Follows an item that was taken. Doing so twice is as good as once.
+    fn expand(
+        &mut self,
+        parser: &mut Parser,
+        spelling: &mut Spelling,
+        cost: u32,
+        item: Item,
+        effort: Effort,
+    ) -> Result<(), EngineError> {
+        let expanded = self.try_expand(parser, spelling, cost, item, effort);
+        if expanded.as_ref().is_err_and(EngineError::is_out_of_work) {
+            self.unfinished = Some((cost, item));
+        }
+        expanded
+    }
+
+    fn try_expand(
+        &mut self,
+        parser: &mut Parser,
+        spelling: &mut Spelling,
+        cost: u32,
+        (id, state, future): Item,
+        effort: Effort,
+    ) -> Result<(), EngineError> {
         let follow = self.follows[self.summaries[id.0 as usize].follow.0 as usize].0;
         if parser.network.is_nullable(state) {
             self.leave(spelling, id, cost, future, follow);

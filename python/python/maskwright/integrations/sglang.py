@@ -278,8 +278,10 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     from sglang.srt.runtime_context import get_serving
 
     serving = get_serving()
-    # Which tokens a bounded mask lacks depends on what the process did before, and all ranks need the same masks.
     is_alone = getattr(server_args, "tp_size", 1) == 1 and getattr(server_args, "pp_size", 1) == 1
+    # Which tokens a bounded mask lacks depends on what the process did before. All ranks take one rank's token, which is allowed though
+    # another rank's mask may lack it, so only masks are bounded there. Drafts are verified by each rank's own masks.
+    _BATCH.work = MASK_WORK if getattr(server_args, "speculative_algorithm", None) is None else None
     compiler = Compiler(_read(tokenizer, vocab_size, eos_token_ids), {"mask_work": MASK_WORK} if is_alone else None)
     backend = Backend(compiler, whitespace_in(serving))
     _hook()

@@ -254,18 +254,25 @@ impl Runs {
         let Lexing { points, futures, .. } = lexing;
         let root = futures.root();
         let mut parts: FxHashMap<End, Vec<FutureId>> = FxHashMap::default();
-        let mut ends: Vec<(End, FutureId)> = Vec::new();
+        let mut roots: Vec<End> = Vec::new();
         let Runs { runs, walks, .. } = self;
         let Run { walks: of_run, root_costs, .. } = &mut runs[index];
         for (walk, before) in of_run.get(cost as usize).into_iter().flatten() {
             for &((_, line, hypothesis), future) in walks.exits(points, futures, walk, terminal)?.iter() {
                 let end = (terminal, line.after_bytes(*before), hypothesis);
-                if future != root {
+                if future == root {
+                    roots.push(end);
+                } else {
                     parts.entry(end).or_default().push(future);
-                } else if let Entry::Vacant(entry) = root_costs.entry(end) {
-                    entry.insert(cost);
-                    ends.push((end, root));
                 }
+            }
+        }
+        // From here on nothing fails: a level that is not made leaves no trace.
+        let mut ends: Vec<(End, FutureId)> = Vec::new();
+        for end in roots {
+            if let Entry::Vacant(entry) = root_costs.entry(end) {
+                entry.insert(cost);
+                ends.push((end, root));
             }
         }
         for (end, futures_there) in parts {

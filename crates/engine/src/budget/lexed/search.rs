@@ -91,6 +91,8 @@ impl Search {
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<u32>, EngineError> {
+        // What is known counts as far as it could be found again: others may have looked at more levels since.
+        self.summaries.check(parts)?;
         let known = self.configs.get(&config).copied();
         if let Some(answer) = known.and_then(|known| known.within(limit)) {
             return Ok(answer);

@@ -161,7 +161,7 @@ impl Summaries {
     }
 
     /// An error if more items were taken than are allowed. What levels of runs took counts, whoever asked for them.
-    fn check(&mut self, parts: &Parts<'_>) -> Result<(), EngineError> {
+    pub(super) fn check(&mut self, parts: &Parts<'_>) -> Result<(), EngineError> {
         self.is_spent |= self.work() + parts.runs.n_looks() / LOOKS_PER_ITEM > self.max_items;
         match self.is_spent {
             true => Err(EngineError::budget_search(self.max_items)),
