@@ -19,8 +19,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::builder::Rule;
 use crate::left_recursion::{eliminate, topological_ranks};
 use crate::{
-    Expr, ExprId, ExprPool, Grammar, GrammarError, ListLeft, Offer, ReducedGrammar, RuleId, Seen, Shuffle,
-    ShuffleList, ShufflePhase, TerminalFacts, TerminalId, Watched, reduce,
+    Expr, ExprId, ExprPool, Grammar, GrammarError, Offer, ReducedGrammar, RuleId, Seen, Shuffle, ShuffleList,
+    ShufflePhase, TerminalFacts, TerminalId, Watched, reduce,
 };
 
 /// A grammar symbol.
@@ -274,18 +274,17 @@ impl Network {
         };
         let Expr::Shuffle(place) = self.pool.get(head) else { return Vec::new() };
         let wider = self.pool.shuffle_list(place).wider_places(place);
-        wider.filter_map(|place| self.pool.known_place(place, tail)).collect()
+        wider.into_iter().filter_map(|place| self.pool.known_place(place, tail)).collect()
     }
 
-    /// At the beginning of `state`, the list in any order and what must still come of it.
-    pub fn list_at(&self, state: ExprId) -> Option<(&ShuffleList, ListLeft)> {
+    /// At the beginning of `state`, the list in any order and the place in it.
+    pub fn list_at(&self, state: ExprId) -> Option<(&ShuffleList, &Shuffle)> {
         let head = match *self.pool.get(state) {
             Expr::Seq(head, _) => head,
             _ => state,
         };
         let Expr::Shuffle(place) = self.pool.get(head) else { return None };
-        let list = self.pool.shuffle_list(place);
-        Some((list, list.left(place)))
+        Some((self.pool.shuffle_list(place), place))
     }
 
     /// Whether `state` may end here.

@@ -207,10 +207,23 @@ impl ShuffleList {
         offers.iter().find(is_required).or_else(|| offers.iter().find(is_other)).or(offers.first()).copied()
     }
 
-    /// The places that read all that `place` reads: as if one of the items had not been there that need not be there.
-    pub(crate) fn wider_places(&self, place: &Shuffle) -> impl Iterator<Item = Shuffle> {
+    /// Places that read all that `place` reads: as if one of the items had not been there that need not be there.
+    pub(crate) fn wider_places(&self, place: &Shuffle) -> Vec<Shuffle> {
         let is_optional = |i: &usize| !self.items[*i].is_required && place.has_seen(*i);
-        (0..self.items.len()).filter(is_optional).map(|i| place.without(i))
+        let mut wider: Vec<Shuffle> =
+            (0..self.items.len()).filter(is_optional).map(|i| place.without(i)).collect();
+        // Where members must come, it does not matter whether others were there before, nor a separator.
+        let start = Shuffle { count: 0, phase: ShufflePhase::Start, ..place.clone() };
+        if place.phase == ShufflePhase::AfterSeparator
+            && self.max.is_none()
+            && self.left(&start).n_required >= self.min.max(1)
+        {
+            let is_first =
+                |place: &&Shuffle| place.seen.iter().all(|&word| word == 0) && place.last.is_none();
+            let first = wider.iter().chain([place]).find(is_first).cloned();
+            wider.extend(first.map(|place| Shuffle { count: 0, phase: ShufflePhase::Start, ..place }));
+        }
+        wider
     }
 
     /// A number of members and one more, as far as that still matters.

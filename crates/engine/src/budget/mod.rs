@@ -54,9 +54,11 @@
 //! allowed token that it fits (or that nothing completes it, if each byte is a token), the mask is exact without the rest. Masks of e-mail
 //! addresses under a limit that is not near took seconds each before.
 //!
-//! **Lists in any order** of n required items have 2^n places. With more than `summaries::MAX_SETS` of them left, the exact
-//! search is not begun: members are read in the order of their listing, by a summary each, which is one completion of
-//! many and so an upper bound (`summaries::Extent::InOrder`).
+//! **Lists in any order** of n required items have 2^n places. Other items add few: a place after one of them is left if the place
+//! without it was reached at no higher cost, because all that can follow the one can follow the other (`Network::wider_states`). With
+//! more than `summaries::MAX_SETS` places left, the exact search is not begun: what must come is read as it is listed, by a summary each,
+//! which is one completion of many and so an upper bound (`summaries::Extent::InOrder`). The search for the only token that fits reads
+//! the short lists of such a grammar in all orders too (`LongInOrder`): a completion found before may have been one of those.
 //!
 //! `over_bytes` asks these searches. Grammars over the tokens of a lexer have another control state: `lexed`. `limits` is
 //! the one door to both. Where sessions remember what was there, two

@@ -63,8 +63,8 @@ pub(crate) struct Budgets {
     unbounded: [FxHashSet<ConfigId>; 2],
     /// Whether each byte is a token.
     spells_all: Option<bool>,
-    /// Exact profiles that took more work than usual.
-    at_length: FxHashMap<ConfigId, Arc<Profile>>,
+    /// Profiles that took more work than usual.
+    at_length: FxHashMap<ConfigId, (Arc<Profile>, TokenCountStatus)>,
     profile_bytes: usize,
 }
 
@@ -72,7 +72,7 @@ impl Budgets {
     fn of(&mut self, extent: Extent) -> &mut Option<Box<Budget>> {
         match extent {
             Extent::All => &mut self.exact,
-            Extent::InOrder => &mut self.in_order,
+            Extent::LongInOrder | Extent::InOrder => &mut self.in_order,
             Extent::Aligned => &mut self.upper,
         }
     }
@@ -416,8 +416,7 @@ impl ByteLimits {
             && is_empty(&profile)
             && !reader.parser.configs.is_accepting(config)
         {
-            profile = self.profile_at_length(reader, Ways::All, config)?;
-            status = TokenCountStatus::Exact;
+            (profile, status) = self.profile_at_length(reader, Ways::All, config)?;
         }
         if profile.most().is_some_and(|most| most < n_left) {
             return reader.mask(config).map(exact);
@@ -426,24 +425,28 @@ impl ByteLimits {
         Ok((Arc::new(mask), status.into()))
     }
 
-    /// The exact profile of a configuration, with more work than usual: no token is left otherwise, and a text that could be
-    /// completed in time can be after some token too.
+    /// The profile of a configuration, with more work than usual: no token is left otherwise, and a text that could be
+    /// completed in time can be after some token too. Exact but for lists in too many orders.
     pub(crate) fn profile_at_length(
         &mut self,
         reader: &mut BytesReader,
         ways: Ways,
         config: ConfigId,
-    ) -> Result<Arc<Profile>, EngineError> {
+    ) -> Result<(Arc<Profile>, TokenCountStatus), EngineError> {
         if let Some(known) = self.budgets[ways as usize].at_length.get(&config) {
             return Ok(known.clone());
         }
         let items =
             reader.parser.shared.limits.budget_items.saturating_mul(SEARCHES_PER_QUESTION * AT_LENGTH);
-        let mut budget = fresh(&reader.parser, ways, Extent::All, items.max(MIN_AT_LENGTH));
-        let profile = budget.profile(reader, config)?;
+        let mut search =
+            |extent| fresh(&reader.parser, ways, extent, items.max(MIN_AT_LENGTH)).profile(reader, config);
+        let profile = match search(Extent::All) {
+            Err(error) if error.is_budget_orders() => (search(Extent::LongInOrder)?, TokenCountStatus::Upper),
+            profile => (profile?, TokenCountStatus::Exact),
+        };
         if reader.parser.shared.options.use_memo {
             let budgets = &mut self.budgets[ways as usize];
-            budgets.count(&profile);
+            budgets.count(&profile.0);
             budgets.at_length.insert(config, profile.clone());
         }
         Ok(profile)
@@ -481,7 +484,7 @@ impl ByteLimits {
     ) -> Result<T, EngineError> {
         let of_question = match extent {
             Extent::Aligned => MAX_UPPER_ITEMS,
-            Extent::All | Extent::InOrder => {
+            Extent::All | Extent::LongInOrder | Extent::InOrder => {
                 reader.parser.shared.limits.budget_items.saturating_mul(SEARCHES_PER_QUESTION)
             }
         };

@@ -95,9 +95,11 @@ pub(crate) enum Extent {
     /// All; the search is given up where a list in any order has too many orders.
     #[default]
     All,
-    /// Long lists in any order only as their items are listed, so costs are upper bounds.
+    /// All but of lists with too many orders: of those only what must come, as it is listed. So costs are upper bounds.
+    LongInOrder,
+    /// Of all lists in any order only what must come, as it is listed.
     InOrder,
-    /// Of each list in any order only what must come, as it is listed; and only tokens that end where terminals do.
+    /// The same, and only tokens that end where terminals do.
     Aligned,
 }
 
@@ -262,18 +264,19 @@ impl Summaries {
         self.done.n_items + self.done.n_offers / OFFERS_PER_ITEM + self.done.n_moves / MOVES_PER_ITEM
     }
 
-    /// Whether a state begins with a list in any order of which only what must come is read, as it is listed.
+    /// Whether a state begins with a list in any order of which what must come is read as it is listed.
     ///
     /// # Errors
     /// If all orders would have to be tried, and they are too many.
     fn is_in_order(&self, parser: &Parser, state: ExprId) -> Result<bool, EngineError> {
-        let Some((list, left)) = parser.network.list_at(state) else { return Ok(false) };
+        let Some((list, place)) = parser.network.list_at(state) else { return Ok(false) };
+        let left = list.left(place);
         let is_long = || left.n_sets(list) > MAX_SETS;
         match self.extent {
             Extent::All if is_long() => Err(EngineError::budget_orders()),
             Extent::All => Ok(false),
-            Extent::InOrder => Ok(is_long()),
-            Extent::Aligned => Ok(left.n_needed(list) > 0),
+            Extent::LongInOrder => Ok(is_long()),
+            Extent::InOrder | Extent::Aligned => Ok(left.n_required > 1 || is_long()),
         }
     }
 
@@ -300,7 +303,7 @@ impl Summaries {
         let worst = match self.extent {
             // No token is in progress where something ends.
             Extent::Aligned => 1,
-            Extent::All | Extent::InOrder => self.follows[summary.follow.0 as usize].1,
+            Extent::All | Extent::LongInOrder | Extent::InOrder => self.follows[summary.follow.0 as usize].1,
         };
         is_beyond(cost, summary.root_cost, worst)
     }
@@ -360,32 +363,29 @@ impl Summaries {
             return Ok(());
         }
         let root = spelling.futures.root();
-        let wider = parser.network.wider_states(state);
-        let is_dominated = wider.iter().any(|&wider| match future == root {
-            true => self.root_costs.contains_key(&(id, wider)),
-            false => self
-                .covered
-                .get(&(id, wider))
-                .is_some_and(|&covered| spelling.futures.is_inside(future, covered)),
-        });
+        // Each of these reads what `state` reads.
+        let mut alike = parser.network.wider_states(state);
         if future != root {
             let covered = self.covered.entry((id, state)).or_insert(FutureId::EMPTY);
             if spelling.futures.is_inside(future, *covered) {
                 return Ok(());
             }
             *covered = spelling.futures.union(vec![*covered, future]);
-        }
-        if is_dominated {
-            // What is dominated by this state is by the wider one.
-            if future == root {
-                self.root_costs.entry((id, state)).or_insert(cost);
+            let covered = alike.iter().filter_map(|&wider| self.covered.get(&(id, wider)));
+            if covered.into_iter().any(|&covered| spelling.futures.is_inside(future, covered)) {
+                return Ok(());
             }
-            return Ok(());
         }
+        alike.push(state);
         self.done.n_items += 1;
+        let root_costs = alike.iter().filter_map(|&state| self.root_costs.get(&(id, state)).copied());
+        let root_cost = root_costs.min().unwrap_or(NEVER);
         if future == root {
-            self.root_costs.insert((id, state), cost);
-        } else if let Some(&root_cost) = self.root_costs.get(&(id, state)).filter(|&&known| known <= cost) {
+            self.root_costs.insert((id, state), cost.min(root_cost));
+            if root_cost < NEVER {
+                return Ok(());
+            }
+        } else if root_cost <= cost {
             future = spelling.futures.costly(future, cost - root_cost + 2);
             if future == FutureId::EMPTY {
                 return Ok(());

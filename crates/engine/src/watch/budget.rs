@@ -121,7 +121,7 @@ impl Watcher<'_> {
             let Some(admitted) = self.admitted(place)? else { return Ok(Vec::new()) };
             // Along a shortest completion: with tokens to spare, another item could begin, which must differ from all others.
             let (least, _) = self.least_by(TokenCountStatus::Exact, Ways::Safe, place.config, n_left)?;
-            let (safe, _) = self.bounded_mask(Ways::Safe, admitted, least.min(n_left))?;
+            let (safe, _) = self.bounded_mask(Ways::Safe, admitted, (least.min(n_left), false))?;
             // Empty if the search for this mask was given up.
             if let Some(first) = safe.first(self.reader.parser.shared.vocabulary.n_words()) {
                 return Ok(vec![first]);
@@ -275,9 +275,9 @@ impl Watcher<'_> {
         let Some(admitted) = self.admitted(place)? else {
             return Ok((Arc::new(MaskBuilder::new(n_words).finish()), MaskStatus::Exact));
         };
-        let (possible, mut status) = self.bounded_mask(Ways::All, admitted, n_left)?;
+        let (possible, mut status) = self.bounded_mask(Ways::All, admitted, (n_left, is_last))?;
         // What the safe completions leave open is asked token by token.
-        let (safe, _) = self.bounded_mask(Ways::Safe, admitted, n_left)?;
+        let (safe, _) = self.bounded_mask(Ways::Safe, admitted, (n_left, is_last))?;
         let is_at_risk = watching.is_at_risk();
         let mut patience = Patience::new(MAX_TRIED, MAX_TRIED_BY_MASK);
         let mut search = Search::new();
@@ -323,6 +323,13 @@ impl Watcher<'_> {
             let key = (after.place.config, after.memory());
             let fits = match alike.get(&key) {
                 Some(&known) => known,
+                // A safe completion fits, as was found of all readings together.
+                None if safe.contains(token)
+                    && !after.place.watching.is_at_risk()
+                    && self.reader.step_all(admitted, bytes)? == Some(after.place.config) =>
+                {
+                    true
+                }
                 None => self.fits_watched(&mut search, &after, n_left - 1, &mut patience)?,
             };
             alike.insert(key, fits);
@@ -346,11 +353,8 @@ impl Watcher<'_> {
         if form.len() > 0 || self.reader.parser.configs.is_accepting(admitted) {
             return Ok((Arc::new(form), status));
         }
-        // It was found before that there is a way: with more patience, first for the bounds, then for the search.
+        // It was found before that there is a way: with more work, first for the bounds, then for the search.
         if !is_last {
-            for ways in [Ways::All, Ways::Safe] {
-                self.limits.profile_at_length(self.reader, ways, admitted)?;
-            }
             return self.mask_of_watched(place, n_left, true);
         }
         let mut patience = Patience::new(MAX_TRIED_AT_LENGTH, MAX_TRIED_AT_LENGTH);
@@ -363,10 +367,17 @@ impl Watcher<'_> {
         Ok((Arc::new(form), MaskStatus::Bound))
     }
 
-    /// The tokens that `ways` within the limit come after.
-    fn bounded_mask(&mut self, ways: Ways, config: ConfigId, n_left: u32) -> Result<MaskWithin, EngineError> {
-        let (profile, status): (Arc<Profile>, _) =
-            self.limits.profile_within(self.reader, ways, config, n_left)?;
+    /// The tokens that `ways` within the limit come after, with more work than usual `at_length`.
+    fn bounded_mask(
+        &mut self,
+        ways: Ways,
+        config: ConfigId,
+        (n_left, at_length): (u32, bool),
+    ) -> Result<MaskWithin, EngineError> {
+        let (profile, status): (Arc<Profile>, _) = match at_length {
+            true => self.limits.profile_at_length(self.reader, ways, config)?,
+            false => self.limits.profile_within(self.reader, ways, config, n_left)?,
+        };
         if profile.most().is_some_and(|most| most < n_left) {
             return Ok((self.reader.mask(config)?, MaskStatus::Exact));
         }
