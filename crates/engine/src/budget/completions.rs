@@ -146,6 +146,12 @@ impl Budget {
         Ok(least)
     }
 
+    /// The least number of tokens from the end of the terminal that `thread` reads, where a token ends.
+    pub(crate) fn after_terminal(&mut self, parser: &mut Parser, thread: Thread) -> Result<u32, EngineError> {
+        let root = self.spelling.lock().futures.root();
+        self.place(parser, (thread.next, thread.node, root))
+    }
+
     /// The bytes that may come next below a node.
     fn follow(&mut self, parser: &mut Parser, node: NodeId) -> Result<ByteSet, EngineError> {
         let mut stack = vec![node];

@@ -15,11 +15,13 @@
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
+use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::completions::Budget;
 use super::far::{Far, single_bytes};
+use super::highest::Highest;
 use super::profile::Profile;
 use super::summaries::{Extent, Work};
 use crate::EngineError;
@@ -118,6 +120,9 @@ pub(crate) struct ByteLimits {
     /// Of all completions, and of those that no watch refuses.
     budgets: [Budgets; 2],
     pub(crate) far: Far,
+    pub(super) highest: [Highest; 2],
+    /// By terminal, the most tokens that complete it.
+    pub(super) longest_rests: FxHashMap<TerminalId, u32>,
 }
 
 impl ByteLimits {
@@ -410,6 +415,9 @@ impl ByteLimits {
         n_left: u32,
     ) -> Result<MaskWithin, EngineError> {
         let exact = |mask| (mask, MaskStatus::Exact);
+        if self.do_all_fit(reader, Ways::All, config, n_left)? {
+            return reader.mask(config).map(exact);
+        }
         let (mut profile, mut status) = self.profile_within(reader, Ways::All, config, n_left)?;
         let is_empty = |profile: &Profile| profile.least().is_none_or(|least| least >= n_left);
         if status == TokenCountStatus::Upper
@@ -475,7 +483,7 @@ impl ByteLimits {
     }
 
     /// Runs `ask` for the completions of an extent; again, with nothing known, where what others did leaves open whether the work suffices.
-    fn ask_budget<T>(
+    pub(super) fn ask_budget<T>(
         &mut self,
         reader: &mut BytesReader,
         ways: Ways,
@@ -517,11 +525,15 @@ impl ByteLimits {
     pub(crate) fn clear(&mut self) {
         self.budgets.iter_mut().for_each(Budgets::clear);
         self.far.clear();
+        self.highest = Default::default();
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.budgets.iter().map(Budgets::memory_usage).sum::<usize>() + self.far.memory_usage()
+        let n_highest: usize = self.highest.iter().map(|highest| highest.len()).sum();
+        self.budgets.iter().map(Budgets::memory_usage).sum::<usize>()
+            + self.far.memory_usage()
+            + 16 * n_highest
     }
 }
 

@@ -29,6 +29,13 @@ use crate::shared::Shared;
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
 
+/// What comes after tokens.
+pub(crate) enum After<'a> {
+    /// A rest of the terminal that these threads read, whichever it is.
+    Inside(&'a [Thread]),
+    At(ConfigId),
+}
+
 /// The rows that a mask lacks.
 #[derive(Default)]
 pub(crate) struct WantedRows(Vec<WantedRow>);
@@ -115,6 +122,77 @@ impl BytesReader {
             }
         }
         Ok(wanted)
+    }
+
+    /// Visits what comes after each of the tokens that the mask of `config` has, perhaps after others too, until `visit` returns `false`.
+    /// Returns whether it never did, and all were visited.
+    ///
+    /// # Errors
+    /// Those of `visit`, or if a limit is reached.
+    pub(crate) fn visit_after(
+        &mut self,
+        config: ConfigId,
+        mut visit: impl FnMut(&mut BytesReader, After<'_>) -> Result<bool, EngineError>,
+    ) -> Result<bool, EngineError> {
+        if !self.parser.shared.options.use_rows {
+            return Ok(false);
+        }
+        self.parser.begin_work()?;
+        let shared = self.parser.shared.clone();
+        let threads = self.parser.configs.threads(config).to_vec();
+        let mut light: Vec<Thread> = Vec::new();
+        for group in threads.chunk_by(Thread::reads_alike) {
+            let Thread { terminal, residue, .. } = group[0];
+            let Some(row) = row(&self.parser, terminal, residue)? else {
+                light.extend(group);
+                continue;
+            };
+            if !visit(self, After::Inside(group))? {
+                return Ok(false);
+            }
+            let mut after = self.parser.threads_after(group)?;
+            let follow = if row.lists_all_exits() { ByteSet::FULL } else { bytes_of(&self.parser, &after)? };
+            let Some(after) = self.parser.intern(&mut after, false)? else { continue };
+            let automaton = self.parser.automaton(terminal).clone();
+            let exits = row
+                .exits_on(follow, &shared.vocabulary, &automaton, residue, shared.options.max_exits)
+                .map_err(EngineError::in_terminal(&automaton))?;
+            let Some(exits) = exits else { return Ok(false) };
+            if !self.visit_ends(&exits.trie, after, &mut visit)? {
+                return Ok(false);
+            }
+        }
+        match self.parser.intern(&mut light, false)? {
+            Some(light) => self.visit_ends(shared.vocabulary.trie(), light, &mut visit),
+            None => Ok(true),
+        }
+    }
+
+    /// Visits the configurations after the tokens of `trie` that `config` can read.
+    fn visit_ends(
+        &mut self,
+        trie: &Trie,
+        config: ConfigId,
+        mut visit: impl FnMut(&mut BytesReader, After<'_>) -> Result<bool, EngineError>,
+    ) -> Result<bool, EngineError> {
+        let mut stack = vec![(Trie::ROOT, config)];
+        while let Some((node, config)) = stack.pop() {
+            meter::spend(trie.n_children(node) as u64)?;
+            let bytes = self.next_bytes(config)?;
+            for (byte, child) in trie.children(node) {
+                if !bytes.contains(byte) {
+                    continue;
+                }
+                let Some(next) = self.step(config, byte)? else { continue };
+                if !trie.tokens(child).is_empty() && !visit(self, After::At(next))? {
+                    return Ok(false);
+                }
+                if trie.n_children(child) > 0 {
+                    stack.push((child, next));
+                }
+            }
+        }
+        Ok(true)
     }
 
     fn compute_mask(&mut self, config: ConfigId) -> Result<MaskForm, EngineError> {

@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use crate::EngineError;
 use crate::ground::{MaskForm, NamedTokens, Search, hooks};
 use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
-pub(crate) use mask::WantedRows;
+pub(crate) use mask::{After, WantedRows};
 
 /// Units of work that a step takes besides those of its threads.
 const UNITS_PER_STEP: u64 = 8;

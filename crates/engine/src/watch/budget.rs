@@ -374,6 +374,9 @@ impl Watcher<'_> {
         config: ConfigId,
         (n_left, at_length): (u32, bool),
     ) -> Result<MaskWithin, EngineError> {
+        if self.limits.do_all_fit(self.reader, ways, config, n_left)? {
+            return Ok((self.reader.mask(config)?, MaskStatus::Exact));
+        }
         let (profile, status): (Arc<Profile>, _) = match at_length {
             true => self.limits.profile_at_length(self.reader, ways, config)?,
             false => self.limits.profile_within(self.reader, ways, config, n_left)?,

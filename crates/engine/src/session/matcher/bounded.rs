@@ -5,9 +5,9 @@
 //! An example: the pattern `(a|b)*a(a|b){24}x` has millions of residues that tokens can reach. Within 20 ms some hundred tokens are proven
 //! to be allowed: those are the mask, and its status is a bound. The next mask finds their residues known.
 //!
-//! Half of the work goes to the mask itself. If that does not suffice, the other half goes to tokens that are proven by what is known
-//! then. First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
-//! ids. If none is proven, it is looked up how earlier searches have gone on from there (`spelling::ways`). At last one token is searched
+//! Three quarters of the work go to the mask itself. If that does not suffice, the rest goes to tokens that are proven by what is known
+//! then. First come tokens that stay in a terminal. If those are few, tokens are tried one by one, by ascending ids, because frequent texts
+//! have low ids. If none is proven, it is looked up how earlier searches have gone on from there (`spelling::ways`). At last one token is searched
 //! for without this limit: a text that can continue always has a token.
 //!
 //! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
@@ -63,7 +63,10 @@ impl KnownWay {
 }
 
 /// A part of the work that is kept for what is proven without searches.
-const KEPT_PART: u64 = 2;
+const KEPT_PART: u64 = 4;
+
+/// With so many tokens proven, others are not tried one by one: the next mask is made with what was found for this one.
+const ENOUGH: usize = 256;
 
 /// The work that each attempt to find one token may take, if a token does not take more.
 const FOR_ONE_WORK: u64 = 400_000;
@@ -244,6 +247,9 @@ impl Matcher {
         }
         // Known by now; these need not be tried.
         let proven = mask.finish();
+        if proven.len() >= ENOUGH {
+            return Ok(proven);
+        }
         let mut words = vec![0; vocabulary.n_words()];
         proven.write(&mut words);
         let mut mask = MaskBuilder::new(vocabulary.n_words());

@@ -1,0 +1,97 @@
+//! Whether every token of a mask leaves enough room, by bounds that group no tokens.
+//!
+//! An example: in a string that may have 255 characters, each place has other residues, and a profile would walk over the whole
+//! vocabulary at each of them. But whichever token of plain text comes next, one more byte ends the string, and 7 tokens the text. So with
+//! 10 tokens left only those tokens need a look that leave the string.
+//!
+//! **The bound.** A token that stays inside of a terminal is followed by a rest of it. The rest has at most as many bytes as the longest of
+//! the shortest rests ([`Rests`](maskwright_automata::Rests)), of bytes that are tokens. Then comes what the grammar needs after the
+//! terminal, an upper bound on which is known (`completions`). The other tokens are few, and each is asked for its own upper bound.
+
+use rustc_hash::FxHashMap;
+
+use super::far::longest_rest;
+use super::over_bytes::{ByteLimits, Ways};
+use super::summaries::Extent;
+use crate::EngineError;
+use crate::bytes::{After, BytesReader};
+use crate::ground::{NEVER, plus};
+use crate::parser::{ConfigId, Thread};
+
+impl ByteLimits {
+    /// Whether every token that the mask of `config` has can be followed by one of some completions within `n_left` tokens, itself
+    /// included; if not, that is not known.
+    ///
+    /// # Errors
+    /// If the call is out of work.
+    pub(crate) fn do_all_fit(
+        &mut self,
+        reader: &mut BytesReader,
+        ways: Ways,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<bool, EngineError> {
+        if let Some(&known) = self.highest[ways as usize].get(&config) {
+            return Ok(known < n_left);
+        }
+        let highest = match self.highest_of(reader, ways, config) {
+            Err(error) if error.is_limit() && !error.is_out_of_work() => NEVER,
+            highest => highest?,
+        };
+        if reader.parser.shared.options.use_memo {
+            self.highest[ways as usize].insert(config, highest);
+        }
+        Ok(highest < n_left)
+    }
+
+    /// The most tokens that a text takes after a token, by the bounds; [`NEVER`] if some token has none.
+    fn highest_of(
+        &mut self,
+        reader: &mut BytesReader,
+        ways: Ways,
+        config: ConfigId,
+    ) -> Result<u32, EngineError> {
+        let mut highest = 0;
+        let is_all = reader.visit_after(config, |reader, after| {
+            let bound = match after {
+                After::Inside(threads) => self.most_inside(reader, ways, threads)?,
+                After::At(next) => self.upper_least(reader, ways, next)?,
+            };
+            highest = highest.max(bound);
+            Ok(bound < NEVER)
+        })?;
+        Ok(if is_all { highest } else { NEVER })
+    }
+
+    /// The most tokens that a text takes after a token that stays inside of the terminal of `threads`.
+    fn most_inside(
+        &mut self,
+        reader: &mut BytesReader,
+        ways: Ways,
+        threads: &[Thread],
+    ) -> Result<u32, EngineError> {
+        let terminal = threads[0].terminal;
+        let rest = match self.longest_rests.get(&terminal) {
+            Some(&known) => known,
+            None => {
+                let rest = longest_rest(&mut reader.parser, terminal);
+                self.longest_rests.insert(terminal, rest);
+                rest
+            }
+        };
+        if rest == NEVER || threads.iter().any(|thread| thread.n_left > 0) {
+            return Ok(NEVER);
+        }
+        let mut most = 0;
+        for &thread in threads {
+            let after = self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| {
+                budget.after_terminal(&mut reader.parser, thread)
+            })?;
+            most = most.max(plus(rest, after));
+        }
+        Ok(most)
+    }
+}
+
+/// By configuration, [the most](ByteLimits::do_all_fit) tokens that a text takes after a token.
+pub(crate) type Highest = FxHashMap<ConfigId, u32>;
