@@ -50,6 +50,41 @@ def test_no_mask_is_empty_and_what_it_has_is_accepted(tokenizer, name, spare, wo
     assert limit is None or matcher.is_terminated(), "the text is not complete in time"
 
 
+def test_the_masks_of_a_batch_may_have_so_much_work(tokenizer):
+    grammar = HOSTILE["patterns and a length"](maskwright.Compiler(tokenizer))
+    matchers = [maskwright.Matcher(grammar), maskwright.Matcher(grammar, max_tokens=60)]
+    mask = maskwright.allocate_token_bitmask(2, tokenizer.vocab_size)
+    maskwright.fill_next_token_bitmask_batch(matchers, mask, work=0)
+    bounds = mask.copy()
+    assert [matcher.mask_status for matcher in matchers] == ["bound", "bound"]
+    assert bounds.any(axis=1).all()
+    maskwright.fill_next_token_bitmask_batch(matchers, mask)
+    assert [matcher.mask_status for matcher in matchers] == ["exact", "exact"]
+    assert (bounds & ~mask == 0).all()
+    for wrong in (-1, "much", 1.5):
+        with pytest.raises((TypeError, ValueError, OverflowError)):
+            maskwright.fill_next_token_bitmask_batch(matchers, mask, work=wrong)
+
+
+def test_any_order_with_many_keys_has_masks_near_its_limit(tokenizer):
+    """A list with too many orders: the search for some token that fits failed, or found none."""
+    names = [f"p{n}" for n in range(12)]
+    inner = {"type": "object", "properties": {name: {"enum": [1, "x"]} for name in names[:4]}, "required": names[:4]}
+    schema = {
+        "type": "object",
+        "properties": {name: inner if n % 4 == 0 else {"type": "string"} for n, name in enumerate(names)},
+        "required": names[:9],
+    }
+    grammar = maskwright.Compiler(tokenizer, {"budget_items": 500}).compile_json_schema(schema, property_order="any")
+    mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+    least = maskwright.Matcher(grammar).tokens_to_finish()
+    for spare in (0, 1, 5):
+        matcher = maskwright.Matcher(grammar, max_tokens=least + spare)
+        choice = np.random.default_rng(spare)
+        while not matcher.is_terminated():
+            assert matcher.accept_token(int(choice.choice(allowed(matcher, mask)))), matcher.text
+
+
 def test_a_bound_is_part_of_the_exact_mask(tokenizer):
     exact = maskwright.Matcher(HOSTILE["patterns and a length"](maskwright.Compiler(tokenizer)))
     bounded = maskwright.Matcher(

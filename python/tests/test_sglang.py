@@ -376,8 +376,8 @@ def test_strict_reasoning_changes_masks(host):
 
 
 def test_caches_are_bounded(host, monkeypatch):
+    monkeypatch.setenv("MASKWRIGHT_GRAMMARS", "5")
     manager = host()
-    monkeypatch.setattr(manager.adapter, "N_KEPT", 5)
     add(manager, *(("regex", "a" * n) for n in range(1, 20)))
     assert list(manager.grammar_backend.cache) == [("regex", "a" * n) for n in range(15, 20)]
 

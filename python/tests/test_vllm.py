@@ -227,15 +227,16 @@ def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer,
 
 def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
     """Of the checks, only what is kept by then runs on the thread of the event loop."""
+    monkeypatch.setenv("MASKWRIGHT_COMPILE_SECONDS", "0.5")
     server, compile_spec, order = host.server(), _specs.compile_spec, []
 
-    def slow(compiler, spec, cancel):
+    def slow(compiler, spec, cancel, options):
         while spec.text == "[]" and not cancel.is_cancelled:
             time.sleep(0.01)
         order.append(spec.text)
         if cancel.is_cancelled:
             raise maskwright.CancelledError
-        return compile_spec(compiler, spec, cancel)
+        return compile_spec(compiler, spec, cancel, options)
 
     async def all_of_them():
         requests = [host.unchecked(max_tokens=9, choice=each) for each in ("[]", ["yes"], ["no"], "[1]")]
@@ -243,7 +244,6 @@ def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
         return await asyncio.gather(*adding, return_exceptions=True)
 
     monkeypatch.setattr(_specs, "compile_spec", slow)
-    monkeypatch.setattr(_specs, "COMPILE_SECONDS", 0.5)
     refused = asyncio.run(all_of_them())
     assert [str(each) if each else None for each in refused] == [
         "structured_outputs.choice: compiling it took more than 0.5 s, which is the limit",

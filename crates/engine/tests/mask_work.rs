@@ -83,7 +83,7 @@ fn walk(
         }
         let again = done(matcher.mask())?;
         prop_assert!(mask.iter().all(|token| again.contains(token)), "a mask became smaller");
-        // What was left in the middle is gone on with.
+        // What was broken off is resumed.
         let mut whole = Mask::new(vocabulary.n_vocab());
         done(matcher.fork().fill_mask_within(whole.words_mut(), None))?;
         let is_expected = |id: usize| expected.get(id).is_some_and(|&is_allowed| is_allowed);

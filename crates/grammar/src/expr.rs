@@ -254,6 +254,10 @@ impl ExprPool {
         if tail == Self::EPSILON { Some(place) } else { self.ids.get(&Expr::Seq(place, tail)).copied() }
     }
 
+    pub(crate) fn has_lists(&self) -> bool {
+        !self.lists.is_empty()
+    }
+
     /// The list that `place` is a place of.
     pub fn shuffle_list(&self, place: &Shuffle) -> &ShuffleList {
         &self.lists[place.list as usize]

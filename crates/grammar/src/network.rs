@@ -277,6 +277,11 @@ impl Network {
         wider.into_iter().filter_map(|place| self.pool.known_place(place, tail)).collect()
     }
 
+    /// Whether there are lists in any order.
+    pub fn has_lists(&self) -> bool {
+        self.pool.has_lists()
+    }
+
     /// At the beginning of `state`, the list in any order and the place in it.
     pub fn list_at(&self, state: ExprId) -> Option<(&ShuffleList, &Shuffle)> {
         let head = match *self.pool.get(state) {

@@ -154,6 +154,9 @@ impl ListLeft {
     }
 }
 
+/// So many places are compared with one at most.
+const MAX_WIDER: usize = 64;
+
 impl ShuffleList {
     /// The beginning of the list, which is number `list` in its pool.
     pub(crate) fn start(&self, list: u32) -> Shuffle {
@@ -207,12 +210,16 @@ impl ShuffleList {
         offers.iter().find(is_required).or_else(|| offers.iter().find(is_other)).or(offers.first()).copied()
     }
 
-    /// Places that read all that `place` reads: as if one of the items had not been there that need not be there.
+    /// Places that read all that `place` reads: as if one of the items had not been there that need not be there. None if very many were.
     pub(crate) fn wider_places(&self, place: &Shuffle) -> Vec<Shuffle> {
         let is_optional = |i: &usize| !self.items[*i].is_required && place.has_seen(*i);
+        if (0..self.items.len()).filter(is_optional).count() > MAX_WIDER {
+            return Vec::new();
+        }
         let mut wider: Vec<Shuffle> =
             (0..self.items.len()).filter(is_optional).map(|i| place.without(i)).collect();
-        // Where members must come, it does not matter whether others were there before, nor a separator.
+        // Where the required items alone are enough and there is no maximum, the number of members before does not matter. And where one must
+        // come, what may come at the beginning is what may come after a separator.
         let start = Shuffle { count: 0, phase: ShufflePhase::Start, ..place.clone() };
         if place.phase == ShufflePhase::AfterSeparator
             && self.max.is_none()

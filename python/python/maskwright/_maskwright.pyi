@@ -1033,6 +1033,7 @@ def fill_next_token_bitmask_batch(
     rows: Sequence[int] | None = None,
     *,
     stride: None = None,
+    work: int | None = None,
 ) -> None:
     """Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i` by default), in parallel, with the
     interpreter released. Other rows do not change.
@@ -1040,13 +1041,20 @@ def fill_next_token_bitmask_batch(
     `mask`: an int32 array or torch CPU tensor that has these rows. Or the address of such memory, as an int, with
     `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory being
     valid and not in use by others.
+
+    `work`: the work units (some 20 ns each) that each mask may take, instead of the compilers' limit `mask_work`.
 
     Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
     exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
     """
 @overload
 def fill_next_token_bitmask_batch(
-    matchers: Sequence[Matcher], mask: int, rows: Sequence[int] | None = None, *, stride: int
+    matchers: Sequence[Matcher],
+    mask: int,
+    rows: Sequence[int] | None = None,
+    *,
+    stride: int,
+    work: int | None = None,
 ) -> None:
     """Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i` by default), in parallel, with the
     interpreter released. Other rows do not change.
@@ -1054,6 +1062,8 @@ def fill_next_token_bitmask_batch(
     `mask`: an int32 array or torch CPU tensor that has these rows. Or the address of such memory, as an int, with
     `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory being
     valid and not in use by others.
+
+    `work`: the work units (some 20 ns each) that each mask may take, instead of the compilers' limit `mask_work`.
 
     Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
     exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.

@@ -26,6 +26,7 @@ use maskwright_grammar::{ExprId, Mark, Symbol, TerminalId, Watching};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
+use crate::EngineError;
 use crate::ground::NEVER;
 use crate::parser::{ConfigId, Frame, NodeId, Parser};
 
@@ -308,7 +309,10 @@ fn rests(
 }
 
 /// The most tokens that complete a terminal from one of its residues if each byte is one; [`NEVER`] if that is not known.
-pub(crate) fn longest_rest(parser: &mut Parser, terminal: TerminalId) -> u32 {
+///
+/// # Errors
+/// If the call is out of work.
+pub(crate) fn longest_rest(parser: &mut Parser, terminal: TerminalId) -> Result<u32, EngineError> {
     let is_token = single_bytes(&parser.shared.vocabulary);
     let regex = &parser.network.terminals()[terminal.index()];
     let mut rests = regex.rests(&is_token);
@@ -316,8 +320,12 @@ pub(crate) fn longest_rest(parser: &mut Parser, terminal: TerminalId) -> u32 {
         let start = parser.terminal_start(terminal).ok().flatten();
         let of = |start| rests_of(parser.automaton(terminal), start, &is_token, &mut { MAX_RESIDUES });
         rests = start.and_then(of);
+        if rests.is_none() && meter::left() == 0 {
+            // It may be found out by a call that has more work to spend.
+            meter::spend(1)?;
+        }
     }
-    rests.map_or(NEVER, |rests| bounded(rests.longest))
+    Ok(rests.map_or(NEVER, |rests| bounded(rests.longest)))
 }
 
 /// The bounds themselves, where an expression does not say: of an automaton with few states.

@@ -2,12 +2,13 @@
 //!
 //! An example: in a string that may have 255 characters, each place has other residues, and a profile would walk over the whole
 //! vocabulary at each of them. But whichever token of plain text comes next, one more byte ends the string, and 7 tokens the text. So with
-//! 10 tokens left only those tokens need a look that leave the string.
+//! 10 tokens left only tokens that leave the string are checked one by one.
 //!
-//! **The bound.** A token that stays inside of a terminal is followed by a rest of it. The rest has at most as many bytes as the longest of
-//! the shortest rests ([`Rests`](maskwright_automata::Rests)), of bytes that are tokens. Then comes what the grammar needs after the
-//! terminal, an upper bound on which is known (`completions`). The other tokens are few, and each is asked for its own upper bound.
+//! **The bound.** After a token that stays inside of a terminal comes a rest of the terminal. The shortest rest of each residue has at most
+//! so many bytes ([`Rests`](maskwright_automata::Rests)), and each of them is a token. Then comes what the grammar needs after the terminal,
+//! for which an upper bound is known (`completions`). The other tokens are few, and each is asked for its own upper bound.
 
+use maskwright_automata::meter::{self, Meter};
 use rustc_hash::FxHashMap;
 
 use super::far::longest_rest;
@@ -18,12 +19,15 @@ use crate::bytes::{After, BytesReader};
 use crate::ground::{NEVER, plus};
 use crate::parser::{ConfigId, Thread};
 
+/// The part of the work that a call may do for it.
+const PART: u64 = 4;
+
 impl ByteLimits {
     /// Whether every token that the mask of `config` has can be followed by one of some completions within `n_left` tokens, itself
     /// included; if not, that is not known.
     ///
     /// # Errors
-    /// If the call is out of work.
+    /// If the call is to stop.
     pub(crate) fn do_all_fit(
         &mut self,
         reader: &mut BytesReader,
@@ -34,7 +38,10 @@ impl ByteLimits {
         if let Some(&known) = self.highest[ways as usize].get(&config) {
             return Ok(known < n_left);
         }
-        let highest = match self.highest_of(reader, ways, config) {
+        // Where that is not found out in a part of the work, the groups may be: they are made in parts.
+        let part = Meter { limit: meter::left() / PART };
+        let highest = match part.run(|| self.highest_of(reader, ways, config)) {
+            Err(error) if error.is_out_of_work() && meter::left() > 0 => return Ok(false),
             Err(error) if error.is_limit() && !error.is_out_of_work() => NEVER,
             highest => highest?,
         };
@@ -74,7 +81,7 @@ impl ByteLimits {
         let rest = match self.longest_rests.get(&terminal) {
             Some(&known) => known,
             None => {
-                let rest = longest_rest(&mut reader.parser, terminal);
+                let rest = longest_rest(&mut reader.parser, terminal)?;
                 self.longest_rests.insert(terminal, rest);
                 rest
             }

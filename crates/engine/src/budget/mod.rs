@@ -55,9 +55,10 @@
 //! allowed token that it fits (or that nothing completes it, if each byte is a token), the mask is exact without the rest. Masks of e-mail
 //! addresses under a limit that is not near took seconds each before.
 //!
-//! **Lists in any order** of n required items have 2^n places. Other items add few: a place after one of them is left if the place
-//! without it was reached at no higher cost, because all that can follow the one can follow the other (`Network::wider_states`). With
-//! more than `summaries::MAX_SETS` places left, the exact search is not begun: what must come is read as it is listed, by a summary each,
+//! **Lists in any order** of n required items have 2^n places. Other items add few places. **Lemma 4 (wider places).** If place Q reads all
+//! that place P reads, and was reached in the same summary at no higher cost and with the same future, P is dropped: what completes P
+//! completes Q. ∎ So a place after an item that need not come is dropped for the one without it (`Network::wider_states`). With more than
+//! `summaries::MAX_SETS` places left, the exact search is not begun: what must come is read as it is listed, by a summary each,
 //! which is one completion of many and so an upper bound (`summaries::Extent::InOrder`). The search for the only token that fits reads
 //! the short lists of such a grammar in all orders too (`LongInOrder`): a completion found before may have been one of those.
 //!

@@ -425,6 +425,9 @@ impl ByteLimits {
             && !reader.parser.configs.is_accepting(config)
         {
             (profile, status) = self.profile_at_length(reader, Ways::All, config)?;
+            if status == TokenCountStatus::Upper && is_empty(&profile) {
+                return Err(EngineError::budget_orders());
+            }
         }
         if profile.most().is_some_and(|most| most < n_left) {
             return reader.mask(config).map(exact);
@@ -468,16 +471,15 @@ impl ByteLimits {
         mut ask: impl FnMut(&mut Budget, &mut BytesReader) -> Result<T, EngineError>,
     ) -> Result<(T, TokenCountStatus), EngineError> {
         hooks::reach("budget");
+        let is_given_up = |error: &EngineError| error.is_budget_limit() || error.is_terminal_limit();
         let mut status = TokenCountStatus::Exact;
         let mut answer = self.ask_budget(reader, ways, Extent::All, &mut ask);
-        if answer.as_ref().is_err_and(EngineError::is_budget_orders) {
-            status = TokenCountStatus::Upper;
-            answer = self.ask_budget(reader, ways, Extent::InOrder, &mut ask);
-        }
-        let is_given_up = |error: &EngineError| error.is_budget_search() || error.is_terminal_limit();
-        if answer.as_ref().is_err_and(is_given_up) {
-            status = TokenCountStatus::Upper;
-            answer = self.ask_budget(reader, ways, Extent::Aligned, &mut ask);
+        for extent in [Extent::InOrder, Extent::Aligned] {
+            let is_other = extent == Extent::Aligned || reader.parser.network.has_lists();
+            if is_other && answer.as_ref().is_err_and(is_given_up) {
+                status = TokenCountStatus::Upper;
+                answer = self.ask_budget(reader, ways, extent, &mut ask);
+            }
         }
         Ok((answer?, status))
     }
@@ -526,6 +528,7 @@ impl ByteLimits {
         self.budgets.iter_mut().for_each(Budgets::clear);
         self.far.clear();
         self.highest = Default::default();
+        self.longest_rests = FxHashMap::default();
     }
 
     /// Approximate memory, in bytes.

@@ -264,7 +264,7 @@ impl Summaries {
         self.done.n_items + self.done.n_offers / OFFERS_PER_ITEM + self.done.n_moves / MOVES_PER_ITEM
     }
 
-    /// Whether a state begins with a list in any order of which what must come is read as it is listed.
+    /// Whether a state begins with a list in any order whose required items are read as they are listed.
     ///
     /// # Errors
     /// If all orders would have to be tried, and they are too many.
@@ -363,8 +363,13 @@ impl Summaries {
             return Ok(());
         }
         let root = spelling.futures.root();
-        // Each of these reads what `state` reads.
+        // Each of these reads what `state` reads, and is searched as far.
         let mut alike = parser.network.wider_states(state);
+        meter::charge(UNITS_PER_OFFER * alike.len() as u64);
+        if self.extent != Extent::All && !alike.is_empty() {
+            let is_in_order = self.is_in_order(parser, state)?;
+            alike.retain(|&wider| self.is_in_order(parser, wider).is_ok_and(|is| is == is_in_order));
+        }
         if future != root {
             let covered = self.covered.entry((id, state)).or_insert(FutureId::EMPTY);
             if spelling.futures.is_inside(future, *covered) {

@@ -31,7 +31,7 @@ const MAX_EXIT_ROWS: usize = 64;
 
 /// What comes after tokens.
 pub(crate) enum After<'a> {
-    /// A rest of the terminal that these threads read, whichever it is.
+    /// Any residue of the terminal that these threads read.
     Inside(&'a [Thread]),
     At(ConfigId),
 }

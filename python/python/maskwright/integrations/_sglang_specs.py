@@ -10,15 +10,15 @@ from maskwright._maskwright import GrammarError
 from maskwright.integrations._specs import Spec, Whitespace, is_gbnf, whitespace_of
 
 
-def whitespace_in(serving: Any) -> Whitespace:
-    """What the command line says about white space in JSON.
+def whitespace_in(serving: Any) -> Whitespace | None:
+    """What the command line says about white space in JSON, if it says something.
 
     Raises GrammarError for a pattern that is not supported.
     """
     if serving.constrained_json_disable_any_whitespace or serving.constrained_json_max_whitespace_cnt == 0:
         return "compact"
     pattern = serving.constrained_json_whitespace_pattern
-    return "flexible" if pattern is None else whitespace_of(pattern)
+    return None if pattern is None else whitespace_of(pattern)
 
 
 def without_header(grammar: str) -> str:

@@ -20,24 +20,17 @@ from maskwright._maskwright import (
     CancelToken,
     CompiledGrammar,
     Compiler,
+    Error,
     GrammarError,
     LimitError,
     ReportEntry,
     SchemaError,
+    Tokenizer,
 )
 from maskwright.integrations import _isolation
+from maskwright.integrations._options import Options, Whitespace
 
 Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
-Whitespace = Literal["flexible", "compact", "any"]
-
-#: How many grammars are kept. Their tables share the compiler's memory limit.
-N_KEPT = 512
-
-#: How long a compilation may take. The compiler's own limits count work, and hold first for most grammars.
-COMPILE_SECONDS = 5.0
-
-#: Work units that one mask may take: some 10 to 20 ms. A step of a server waits for the masks of all its sequences.
-MASK_WORK = 400_000
 
 _UNTRUSTED_DEPTH = 256
 
@@ -48,16 +41,26 @@ class Spec(NamedTuple):
     kind: Kind
     text: str
     """A JSON Schema, a pattern, a JSON list of choices, a grammar, or a structural tag as JSON."""
-    whitespace: Whitespace = "flexible"
+    whitespace: Whitespace | None = None
+    """None for the server's."""
     is_closed: bool = False
     """Whether objects have no other properties than those that a schema names, unless it says otherwise."""
 
 
-class Grammars:
-    """The grammars of one compiler. `log` gets a line for each that is not enforced entirely."""
+def compiler_of(tokenizer: Tokenizer, options: Options, *, bounds_work: bool = True) -> Compiler:
+    """A compiler as the options say. Without `bounds_work`, masks and tokens are given all the work that they need."""
+    is_bounded = bounds_work and options.mask_work is not None
+    return Compiler(tokenizer, {"mask_work": options.mask_work} if is_bounded else None, threads=options.threads)
 
-    def __init__(self, compiler: Compiler, log: logging.Logger) -> None:
+
+class Grammars:
+    """The grammars of one compiler, compiled as `options` say, and the errors of those that cannot be compiled. `log` gets a line for
+    each grammar that is not enforced entirely.
+    """
+
+    def __init__(self, compiler: Compiler, log: logging.Logger, options: Options = Options()) -> None:
         self.compiler = compiler
+        self.options = options
         self._log = log
         self._on_tool_error = _isolation.way()
         self._lock = threading.Lock()
@@ -67,54 +70,61 @@ class Grammars:
     def get(self, spec: Spec) -> CompiledGrammar:
         """The grammar of a spec.
 
-        Raises maskwright.Error, which says where the spec is wrong.
+        Raises maskwright.Error, which says where the spec is wrong, also if it was asked for before: a hostile one is compiled once.
         """
         with self._lock:
             known = self._kept.get(spec)
             made: Future[CompiledGrammar] = known or Future()
             self._kept[spec] = made
             self._kept.move_to_end(spec)
-            if len(self._kept) > N_KEPT:
+            if len(self._kept) > self.options.n_kept:
                 self._kept.popitem(last=False)
         if known is None:
             try:
                 made.set_result(self._compile(spec))
             except BaseException as error:
-                with self._lock:
-                    if self._kept.get(spec) is made:
-                        del self._kept[spec]
+                # Anything else says nothing about the spec.
+                if not isinstance(error, Error):
+                    with self._lock:
+                        if self._kept.get(spec) is made:
+                            del self._kept[spec]
                 made.set_exception(error)
+        error = made.exception()
+        if error is not None:
+            # Otherwise an error that is raised again and again keeps all frames that it went through.
+            raise error.with_traceback(None)
         return made.result()
 
     def _compile(self, spec: Spec) -> CompiledGrammar:
-        grammar = self._compile_in_time(spec)
-        missing = [entry for entry in grammar.report if entry.status == "not enforced"]
-        if missing:
-            each = [_told(entry) for entry in missing]
-            text = spec.text if len(spec.text) <= 200 else spec.text[:200] + "…"
-            self._log.warning("not enforced in the %s %s: %s", spec.kind, text, "; ".join(each))
-        return grammar
-
-    def _compile_in_time(self, spec: Spec) -> CompiledGrammar:
         cancel = CancelToken()
-        timer = threading.Timer(COMPILE_SECONDS, cancel.cancel)
+        timer = threading.Timer(self.options.compile_seconds, cancel.cancel)
         timer.start()
         try:
             return self._compile_isolated(spec, cancel)
         except CancelledError:
-            raise LimitError(f"compiling it took more than {COMPILE_SECONDS} s, which is the limit") from None
+            raise LimitError(f"compiling it took more than {self.options.compile_seconds} s, which is the limit") from None
         finally:
             timer.cancel()
 
-
     def _compile_isolated(self, spec: Spec, cancel: CancelToken) -> CompiledGrammar:
         if spec.kind not in ("json", "structural_tag"):
-            return compile_spec(self.compiler, spec, cancel)
+            return self._compile_told(spec, cancel)
         grammar, faults = _isolation.compile_isolated(
-            lambda text: compile_spec(self.compiler, spec._replace(text=text), cancel), spec.text, self._on_tool_error
+            lambda text: self._compile_told(spec._replace(text=text), cancel), spec.text, self._on_tool_error
         )
         for fault in faults:
             self._log.warning("the tool %s %s: %s", fault.tool, fault.what, fault.error)
+        return grammar
+
+    def _compile_told(self, spec: Spec, cancel: CancelToken) -> CompiledGrammar:
+        """Compiles, and tells what is not enforced, or refuses it."""
+        grammar = compile_spec(self.compiler, spec, cancel, self.options)
+        missing = "; ".join(_told(entry) for entry in grammar.report if entry.status == "not enforced")
+        if missing and self.options.unenforced == "refuse":
+            raise SchemaError(f"not enforced: {missing}")
+        if missing:
+            text = spec.text if len(spec.text) <= 200 else spec.text[:200] + "…"
+            self._log.warning("not enforced in the %s %s: %s", spec.kind, text, missing)
         return grammar
 
 
@@ -123,17 +133,23 @@ def _told(entry: ReportEntry) -> str:
     return f"{tool}{entry.keyword} at {entry.pointer or 'the root'}: {entry.reason}"
 
 
-def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = None) -> CompiledGrammar:
+def compile_spec(
+    compiler: Compiler, spec: Spec, cancel: CancelToken | None = None, options: Options = Options()
+) -> CompiledGrammar:
     """Compiles a spec. Keywords that cannot be enforced are only reported. Strings of grammars and structural tags match the special
     tokens that they name, because servers write them so.
 
     Raises maskwright.Error, which says where the spec is wrong.
     """
+    whitespace = spec.whitespace or options.whitespace
+    order, numbers = options.property_order, options.numbers
     if spec.kind == "json":
         schema = _closed(_parse(spec.text)) if spec.is_closed else spec.text
-        return compiler.compile_json_schema(schema, whitespace=spec.whitespace, strict=False, cancel=cancel)
+        return compiler.compile_json_schema(
+            schema, property_order=order, whitespace=whitespace, numbers=numbers, strict=False, cancel=cancel
+        )
     if spec.kind == "json_object":
-        return compiler.compile_json_schema({"type": "object"}, whitespace=spec.whitespace, cancel=cancel)
+        return compiler.compile_json_schema({"type": "object"}, whitespace=whitespace, numbers=numbers, cancel=cancel)
     if spec.kind == "regex":
         return _compile_regex(compiler, spec.text, cancel)
     if spec.kind == "choice":
@@ -143,11 +159,17 @@ def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = No
         return compiler.compile_choice(choices, cancel=cancel)
     if spec.kind == "structural_tag":
         return compiler.compile_structural_tag(
-            spec.text, whitespace=spec.whitespace, strict=False, special_tokens_in_text=True, cancel=cancel
+            spec.text,
+            property_order=order,
+            whitespace=whitespace,
+            numbers=numbers,
+            strict=False,
+            special_tokens_in_text=True,
+            cancel=cancel,
         )
     if is_gbnf(spec.text):
         return compiler.compile_gbnf(spec.text, special_tokens_in_text=True, cancel=cancel)
-    return compiler.compile_lark(spec.text, whitespace=spec.whitespace, special_tokens_in_text=True, cancel=cancel)
+    return compiler.compile_lark(spec.text, whitespace=whitespace, special_tokens_in_text=True, cancel=cancel)
 
 
 def is_gbnf(grammar: str) -> bool:

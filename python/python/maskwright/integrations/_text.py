@@ -109,7 +109,7 @@ class Text:
             if self._batch is not None and self._batch.is_open:
                 self._batch.rows.append((self, matcher, bitmask, batch_index))
                 return
-            matcher.fill_next_token_bitmask(bitmask, batch_index, work=self._batch and self._batch.work)
+            matcher.fill_next_token_bitmask(bitmask, batch_index)
         except Exception as error:
             self._fail(error)
         if self._error is not None:
@@ -165,8 +165,6 @@ class Batch:
 
     def __init__(self) -> None:
         self.is_open = False
-        #: The work units that each mask may take; None for what the compiler says.
-        self.work: int | None = None
         #: Each with its own row. vLLM's threads append to it.
         self.rows: list[tuple[Text, Matcher, Any, int]] = []
 
@@ -176,9 +174,8 @@ class Batch:
         if not rows:
             return
         mask = rows[0][2]
-        matchers, indices = [matcher for _, matcher, _, _ in rows], [row for _, _, _, row in rows]
         try:
-            fill_next_token_bitmask_batch(matchers, mask, indices, work=self.work)
+            fill_next_token_bitmask_batch([matcher for _, matcher, _, _ in rows], mask, [row for _, _, _, row in rows])
         except Exception as error:
             errors = error.errors if isinstance(error, BatchError) else dict.fromkeys((row for _, _, _, row in rows), error)
             for text, _, _, row in rows:

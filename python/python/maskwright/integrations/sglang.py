@@ -38,9 +38,11 @@ from sglang.srt.constrained.base_grammar_backend import (
 )
 
 from maskwright._apply import apply_token_bitmask_inplace
-from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError
+from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError, __version__
+from maskwright.integrations import _options
+from maskwright.integrations._options import Options, Whitespace
 from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
-from maskwright.integrations._specs import MASK_WORK, N_KEPT, Grammars, Kind, Spec, Whitespace
+from maskwright.integrations._specs import Grammars, Kind, Spec, compiler_of
 from maskwright.integrations._text import Batch, Text, first_matcher, is_on
 
 if TYPE_CHECKING:
@@ -189,9 +191,9 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 class Backend(BaseGrammarBackend):  # type: ignore[misc]
     """Compiles what requests ask for, in SGLang's threads."""
 
-    def __init__(self, compiler: Compiler, whitespace: Whitespace) -> None:
+    def __init__(self, compiler: Compiler, options: Options, whitespace: Whitespace | None) -> None:
         super().__init__()
-        self._grammars = Grammars(compiler, LOG)
+        self._grammars = Grammars(compiler, LOG, options)
         self._whitespace = whitespace
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
@@ -223,7 +225,7 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
     def set_cache(self, key: tuple[str, str], value: BaseGrammarObject) -> None:
         """Keeps a grammar; drops the oldest if there are too many."""
         super().set_cache(key, value)
-        while len(self.cache) > N_KEPT:
+        while len(self.cache) > self._grammars.options.n_kept:
             self.cache.pop(next(iter(self.cache)))
 
     def compile_framed_grammar(self, grammar: Grammar, frame: Callable[[dict[str, Any]], dict[str, Any]]) -> Grammar | None:
@@ -271,7 +273,7 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     """The backend of a scheduler.
 
     Raises TokenizerError for a tokenizer that cannot be read, GrammarError for a whitespace pattern that isn't supported,
-    RuntimeError if this version of SGLang lacks what is to be hooked.
+    RuntimeError if this version of SGLang lacks what is to be hooked, ValueError for an option with a wrong value.
     """
     from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
     from sglang.srt.parser.reasoning_parser import ReasoningParser
@@ -279,12 +281,13 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
 
     serving = get_serving()
     is_alone = getattr(server_args, "tp_size", 1) == 1 and getattr(server_args, "pp_size", 1) == 1
-    # Which tokens a bounded mask lacks depends on what the process did before. All ranks take one rank's token, which is allowed though
-    # another rank's mask may lack it, so only masks are bounded there. Drafts are verified by each rank's own masks.
-    _BATCH.work = MASK_WORK if getattr(server_args, "speculative_algorithm", None) is None else None
-    compiler = Compiler(_read(tokenizer, vocab_size, eos_token_ids), {"mask_work": MASK_WORK} if is_alone else None)
-    backend = Backend(compiler, whitespace_in(serving))
+    # Which tokens a bounded mask lacks depends on what the process did before. All ranks take one rank's token, and another rank could need
+    # too much work to find out that it is allowed.
+    options = _options.read()
+    compiler = compiler_of(_read(tokenizer, vocab_size, eos_token_ids), options, bounds_work=is_alone)
+    backend = Backend(compiler, options, whitespace_in(serving))
     _hook()
+    LOG.info("grammars are Maskwright's %s; %s", __version__, options)
     if serving.reasoning_parser:
         parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
         # Without the end of reasoning in the vocabulary, SGLang says so and masks from the first token on.

@@ -28,8 +28,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
-from maskwright._maskwright import Compiler, Tokenizer, TokenizerError
-from maskwright.integrations._specs import MASK_WORK, Grammars, Kind, Spec, whitespace_of
+from maskwright._maskwright import Tokenizer, TokenizerError, __version__
+from maskwright.integrations import _options
+from maskwright.integrations._specs import Grammars, Kind, Spec, compiler_of, whitespace_of
 from maskwright.integrations._text import Batch, Text, first_matcher, is_on
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Backend:
 def register() -> None:
     """Makes Maskwright the backend of this process's structured outputs, if `MASKWRIGHT_VLLM` is set.
 
-    Raises RuntimeError if this version of vLLM lacks what is to be replaced.
+    Raises RuntimeError if this version of vLLM lacks what is to be replaced, ValueError for an option with a wrong value.
     """
     if not is_on(SWITCH, default=False):
         return
@@ -107,7 +108,7 @@ def register() -> None:
     _wrap(Manager, "_create_grammar", _create_grammar)
     _wrap(Manager, "_get_constraint_bounds", _get_constraint_bounds)
     _wrap(Manager, "grammar_bitmask", _grammar_bitmask)
-    LOG.info("structured outputs are Maskwright's")
+    LOG.info("structured outputs are Maskwright's %s; %s", __version__, _options.read())
 
 
 def _wrap(owner: Any, name: str, function: Any) -> None:
@@ -233,7 +234,7 @@ def spec_of(request_type: Any, text: str, config: Any, params: Any = None) -> Sp
     is_compact = any(each.disable_any_whitespace for each in given)
     is_closed = any(each.disable_additional_properties for each in given)
     pattern = None if params is None else params.whitespace_pattern
-    whitespace = "compact" if is_compact else "flexible" if pattern is None else whitespace_of(pattern)
+    whitespace = "compact" if is_compact else None if pattern is None else whitespace_of(pattern)
     return Spec(cast("Kind", request_type.name.lower()), text, whitespace, is_closed)
 
 
@@ -267,7 +268,8 @@ def grammars_of(tokenizer: Any, model_config: Any) -> Grammars:
     with _LOCK:
         known = _GRAMMARS.get(tokenizer)
         if known is None or known[0] != vocab_size:
-            made = Grammars(Compiler(_read(tokenizer, model_config, vocab_size), {"mask_work": MASK_WORK}), LOG)
+            options = _options.read()
+            made = Grammars(compiler_of(_read(tokenizer, model_config, vocab_size), options), LOG, options)
             known = _GRAMMARS[tokenizer] = (vocab_size, made)
     return known[1]
 

@@ -6,8 +6,8 @@
 //! to be allowed: those are the mask, and its status is a bound. The next mask finds their residues known.
 //!
 //! Three quarters of the work go to the mask itself. If that does not suffice, the rest goes to tokens that are proven by what is known
-//! then. First come tokens that stay in a terminal. If those are few, tokens are tried one by one, by ascending ids, because frequent texts
-//! have low ids. If none is proven, it is looked up how earlier searches have gone on from there (`spelling::ways`). At last one token is searched
+//! then. First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
+//! ids; only short ones if many tokens are proven already. If none is proven, it is looked up how earlier searches have gone on from there (`spelling::ways`). At last one token is searched
 //! for without this limit: a text that can continue always has a token.
 //!
 //! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
@@ -65,8 +65,10 @@ impl KnownWay {
 /// A part of the work that is kept for what is proven without searches.
 const KEPT_PART: u64 = 4;
 
-/// With so many tokens proven, others are not tried one by one: the next mask is made with what was found for this one.
+/// With so many tokens proven (each byte could be one), only short ones are tried one by one. They are the ones that leave a terminal.
 const ENOUGH: usize = 256;
+/// The bytes of short tokens.
+const SHORT: usize = 2;
 
 /// The work that each attempt to find one token may take, if a token does not take more.
 const FOR_ONE_WORK: u64 = 400_000;
@@ -247,9 +249,7 @@ impl Matcher {
         }
         // Known by now; these need not be tried.
         let proven = mask.finish();
-        if proven.len() >= ENOUGH {
-            return Ok(proven);
-        }
+        let max_bytes = if proven.len() >= ENOUGH { SHORT.min(tries.max_bytes) } else { tries.max_bytes };
         let mut words = vec![0; vocabulary.n_words()];
         proven.write(&mut words);
         let mut mask = MaskBuilder::new(vocabulary.n_words());
@@ -258,7 +258,7 @@ impl Matcher {
         let is_possible = |id: TokenId| {
             let bytes = vocabulary.text(id).unwrap_or_default();
             let may_begin = bytes.first().is_some_and(|&byte| first.contains(byte));
-            may_begin && bytes.len() <= tries.max_bytes && !mask_contains(&words, id)
+            may_begin && bytes.len() <= max_bytes && !mask_contains(&words, id)
         };
         let n_bytes = |id: TokenId| vocabulary.text(id).map_or(0, <[u8]>::len);
         let mut tried = (0..vocabulary.n_ids() as u32).map(TokenId).filter(|&id| is_possible(id));
