@@ -18,8 +18,8 @@
 //! * runs, in `spelling`: least costs (residue, future) → future through the rest of one terminal, shared by all grammars;
 //! * `summaries`: least costs (state, future) → future through the rest of one rule, shared by all texts;
 //! * `completions`: the least cost from (state, stack node, future) to the end, a number kept by stack node;
-//! * `far`: a bound on what is left after any token; where it is within the limit, the mask is the one without; `highest`: the same for the
-//!   tokens of one configuration;
+//! * `far`: a bound on what is left after any token; where it is within the limit, the mask is the one without; `over_bytes::highest`:
+//!   the same for the tokens of one configuration;
 //! * `profile`: the allowed tokens of a configuration by d(c·t), from which the masks of all limits are read.
 //!
 //! **Lemma 1 (margin).** Let D(w) be the least number of tokens that spell w. A begun token with future F at cost j
@@ -71,7 +71,6 @@
 
 mod completions;
 mod far;
-mod highest;
 mod lexed;
 mod limits;
 mod over_bytes;

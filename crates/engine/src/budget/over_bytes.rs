@@ -12,6 +12,8 @@
 //! places. That a factor of two is enough is not proven; `same_answer` (in the tests of `maskwright`) tries limits of a few items, where it
 //! would show first.
 
+mod highest;
+
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
@@ -21,7 +23,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::completions::Budget;
 use super::far::{Far, single_bytes};
-use super::highest::Highest;
 use super::profile::Profile;
 use super::summaries::{Extent, Work};
 use crate::EngineError;
@@ -120,9 +121,10 @@ pub(crate) struct ByteLimits {
     /// Of all completions, and of those that no watch refuses.
     budgets: [Budgets; 2],
     pub(crate) far: Far,
-    pub(super) highest: [Highest; 2],
+    /// By configuration, the most tokens that a text takes after a token (see `highest`).
+    highest: [FxHashMap<ConfigId, u32>; 2],
     /// By terminal, the most tokens that complete it.
-    pub(super) longest_rests: FxHashMap<TerminalId, u32>,
+    longest_rests: FxHashMap<TerminalId, u32>,
 }
 
 impl ByteLimits {
@@ -485,7 +487,7 @@ impl ByteLimits {
     }
 
     /// Runs `ask` for the completions of an extent; again, with nothing known, where what others did leaves open whether the work suffices.
-    pub(super) fn ask_budget<T>(
+    fn ask_budget<T>(
         &mut self,
         reader: &mut BytesReader,
         ways: Ways,

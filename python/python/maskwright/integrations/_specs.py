@@ -49,8 +49,8 @@ class Spec(NamedTuple):
 
 def compiler_of(tokenizer: Tokenizer, options: Options, *, bounds_work: bool = True) -> Compiler:
     """A compiler as the options say. Without `bounds_work`, masks and tokens are given all the work that they need."""
-    is_bounded = bounds_work and options.mask_work is not None
-    return Compiler(tokenizer, {"mask_work": options.mask_work} if is_bounded else None, threads=options.threads)
+    work = options.mask_work if bounds_work else None
+    return Compiler(tokenizer, None if work is None else {"mask_work": work}, threads=options.threads)
 
 
 class Grammars:
@@ -89,10 +89,10 @@ class Grammars:
                         if self._kept.get(spec) is made:
                             del self._kept[spec]
                 made.set_exception(error)
-        error = made.exception()
-        if error is not None:
+        failure = made.exception()
+        if failure is not None:
             # Otherwise an error that is raised again and again keeps all frames that it went through.
-            raise error.with_traceback(None)
+            raise failure.with_traceback(None)
         return made.result()
 
     def _compile(self, spec: Spec) -> CompiledGrammar:

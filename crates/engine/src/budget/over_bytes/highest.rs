@@ -9,11 +9,10 @@
 //! for which an upper bound is known (`completions`). The other tokens are few, and each is asked for its own upper bound.
 
 use maskwright_automata::meter::{self, Meter};
-use rustc_hash::FxHashMap;
 
-use super::far::longest_rest;
-use super::over_bytes::{ByteLimits, Ways};
-use super::summaries::Extent;
+use super::super::far::longest_rest;
+use super::super::summaries::Extent;
+use super::{ByteLimits, Ways};
 use crate::EngineError;
 use crate::bytes::{After, BytesReader};
 use crate::ground::{NEVER, plus};
@@ -99,6 +98,3 @@ impl ByteLimits {
         Ok(most)
     }
 }
-
-/// By configuration, [the most](ByteLimits::do_all_fit) tokens that a text takes after a token.
-pub(crate) type Highest = FxHashMap<ConfigId, u32>;
