@@ -6,7 +6,7 @@ import time
 
 import maskwright
 import pytest
-from maskwright.integrations import _isolation
+from maskwright.integrations import _options
 from maskwright.integrations._specs import Grammars, Spec
 
 GOOD = {"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": False}
@@ -35,8 +35,8 @@ def accepts(grammar, text):
 @pytest.fixture
 def grammars(compiler, monkeypatch):
     def make(way):
-        monkeypatch.setenv(_isolation.SWITCH, way)
-        return Grammars(compiler, logging.getLogger("test.isolation"))
+        monkeypatch.setenv("MASKWRIGHT_ON_TOOL_ERROR", way)
+        return Grammars(compiler, logging.getLogger("test.isolation"), _options.read())
 
     return make
 
@@ -71,10 +71,10 @@ def test_a_bad_branch_of_a_schema_costs_that_branch(grammars, caplog):
 
 def test_a_tool_that_takes_too_much_work_costs_that_tool(tokenizer, monkeypatch, caplog):
     compiler = maskwright.Compiler(tokenizer, limits={"compile_fuel": 60_000})
-    monkeypatch.setenv(_isolation.SWITCH, "leave_out")
+    monkeypatch.setenv("MASKWRIGHT_ON_TOOL_ERROR", "leave_out")
     many = {"type": "object", "properties": {"x": {"enum": [f"w{i}" for i in range(90_000)]}}}
     text = triggered(tag("first", GOOD), tag("heavy", many), tag("last", GOOD))
-    grammar = Grammars(compiler, logging.getLogger("test.isolation")).get(Spec("structural_tag", text))
+    grammar = Grammars(compiler, logging.getLogger("test.isolation"), _options.read()).get(Spec("structural_tag", text))
     assert [record.args[0] for record in caplog.records] == ["heavy"]
     assert accepts(grammar, '<call>{"name": "last", "arguments": {"x": 1}}</call>')
 

@@ -27,8 +27,9 @@ def test_each_variable_sets_its_option():
         "MASKWRIGHT_WHITESPACE": "compact",
         "MASKWRIGHT_NUMBERS": "any",
         "MASKWRIGHT_UNENFORCED": "refuse",
+        "MASKWRIGHT_ON_TOOL_ERROR": "leave_out",
     }
-    assert _options.read(environment) == Options(None, 0.5, 7, 3, "any", "compact", "any", "refuse")
+    assert _options.read(environment) == Options(None, 0.5, 7, 3, "any", "compact", "any", "refuse", "leave_out")
     assert _options.read({"MASKWRIGHT_MASK_WORK": "0"}).mask_work == 0
 
 

@@ -195,8 +195,8 @@ impl Shared {
         Ok(self.automata.lock().known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
     }
 
-    /// What the budgets of all grammars share. One that has grown beyond twice the limit is left to those that hold it, and a
-    /// fresh one takes its place.
+    /// What the budgets of all grammars share. Once it has grown beyond twice the limit, new calls get a
+    /// fresh one; calls that have the old one keep it.
     pub(crate) fn spelling(&self) -> Arc<Mutex<Spelling>> {
         self.spelling_within(2 * self.limits.row_cache_bytes.max(64 << 20))
     }

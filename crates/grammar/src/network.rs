@@ -250,10 +250,7 @@ impl Network {
     /// Where `state` begins with a list in any order of which more must come, one of its next members, after a separator if
     /// there is one before it, and the state after it: the first required item that is missing, if one is.
     pub fn next_member(&mut self, state: ExprId) -> Option<(ExprId, ExprId)> {
-        let (head, tail) = match *self.pool.get(state) {
-            Expr::Seq(head, tail) => (head, tail),
-            _ => (state, ExprPool::EPSILON),
-        };
+        let (head, tail) = self.head_and_tail(state);
         let Expr::Shuffle(place) = self.pool.get(head).clone() else { return None };
         let list = self.pool.shared_list(&place);
         let separator = match place.phase {
@@ -265,13 +262,18 @@ impl Network {
         Some((self.pool.seq2(separator, offer.member), self.pool.seq2(rest, tail)))
     }
 
+    /// The first part of a state, and what comes after it.
+    fn head_and_tail(&self, state: ExprId) -> (ExprId, ExprId) {
+        match *self.pool.get(state) {
+            Expr::Seq(head, tail) => (head, tail),
+            _ => (state, ExprPool::EPSILON),
+        }
+    }
+
     /// Of the states that were made, some that read all that `state` reads: where it begins with a list in any order, those as if an item
     /// had not been there that need not be there.
     pub fn wider_states(&self, state: ExprId) -> Vec<ExprId> {
-        let (head, tail) = match *self.pool.get(state) {
-            Expr::Seq(head, tail) => (head, tail),
-            _ => (state, ExprPool::EPSILON),
-        };
+        let (head, tail) = self.head_and_tail(state);
         let Expr::Shuffle(place) = self.pool.get(head) else { return Vec::new() };
         let wider = self.pool.shuffle_list(place).wider_places(place);
         wider.into_iter().filter_map(|place| self.pool.known_place(place, tail)).collect()
@@ -284,10 +286,7 @@ impl Network {
 
     /// At the beginning of `state`, the list in any order and the place in it.
     pub fn list_at(&self, state: ExprId) -> Option<(&ShuffleList, &Shuffle)> {
-        let head = match *self.pool.get(state) {
-            Expr::Seq(head, _) => head,
-            _ => state,
-        };
+        let (head, _) = self.head_and_tail(state);
         let Expr::Shuffle(place) = self.pool.get(head) else { return None };
         Some((self.pool.shuffle_list(place), place))
     }

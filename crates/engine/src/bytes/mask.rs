@@ -23,11 +23,14 @@ use super::{BytesReader, FoundAfter, bytes_of};
 use crate::EngineError;
 use crate::ground::{ExitRows, MaskBuilder, MaskForm, hooks};
 use crate::parser::{ConfigId, Parser, Thread, follow};
-use crate::rows::{BeyondExits, Lookup, Row};
+use crate::rows::{BeyondExits, Exits, Lookup, Row};
 use crate::shared::Shared;
 
 /// The most rows over exits that one row's exits ask for.
 const MAX_EXIT_ROWS: usize = 64;
+
+/// Units of work that a byte takes where it is looked up what comes after it.
+const UNITS_PER_LOOK: u64 = 4;
 
 /// What comes after tokens.
 pub(crate) enum After<'a> {
@@ -151,40 +154,41 @@ impl BytesReader {
                 return Ok(false);
             }
             let mut after = self.parser.threads_after(group)?;
-            let follow = if row.lists_all_exits() { ByteSet::FULL } else { bytes_of(&self.parser, &after)? };
+            let Some(exits) = self.exits(&row, group[0], &after)? else { return Ok(false) };
             let Some(after) = self.parser.intern(&mut after, false)? else { continue };
-            let automaton = self.parser.automaton(terminal).clone();
-            let exits = row
-                .exits_on(follow, &shared.vocabulary, &automaton, residue, shared.options.max_exits)
-                .map_err(EngineError::in_terminal(&automaton))?;
-            let Some(exits) = exits else { return Ok(false) };
-            if !self.visit_ends(&exits.trie, after, &mut visit)? {
+            if !self.visit_ends(&exits.trie, after, |reader, _, next| visit(reader, After::At(next)))? {
                 return Ok(false);
             }
         }
         match self.parser.intern(&mut light, false)? {
-            Some(light) => self.visit_ends(shared.vocabulary.trie(), light, &mut visit),
+            Some(light) => self.visit_ends(shared.vocabulary.trie(), light, |reader, _, next| {
+                visit(reader, After::At(next))
+            }),
             None => Ok(true),
         }
     }
 
-    /// Visits the configurations after the tokens of `trie` that `config` can read.
-    fn visit_ends(
+    /// Visits the tokens of `trie` that `config` can read, each with the configuration after it, until `visit` returns `false`. Returns
+    /// whether it never did.
+    ///
+    /// # Errors
+    /// Those of `visit`, or if a limit is reached.
+    pub(crate) fn visit_ends(
         &mut self,
         trie: &Trie,
         config: ConfigId,
-        mut visit: impl FnMut(&mut BytesReader, After<'_>) -> Result<bool, EngineError>,
+        mut visit: impl FnMut(&mut BytesReader, &[TokenId], ConfigId) -> Result<bool, EngineError>,
     ) -> Result<bool, EngineError> {
         let mut stack = vec![(Trie::ROOT, config)];
         while let Some((node, config)) = stack.pop() {
-            meter::spend(trie.n_children(node) as u64)?;
             let bytes = self.next_bytes(config)?;
+            meter::spend(UNITS_PER_LOOK * trie.n_children(node) as u64)?;
             for (byte, child) in trie.children(node) {
                 if !bytes.contains(byte) {
                     continue;
                 }
                 let Some(next) = self.step(config, byte)? else { continue };
-                if !trie.tokens(child).is_empty() && !visit(self, After::At(next))? {
+                if !trie.tokens(child).is_empty() && !visit(self, trie.tokens(child), next)? {
                     return Ok(false);
                 }
                 if trie.n_children(child) > 0 {
@@ -243,6 +247,21 @@ impl BytesReader {
         Ok(())
     }
 
+    /// The exits of the row of `thread`'s residue that threads `after` the terminal may read, perhaps others too; `None` if there are too
+    /// many to list.
+    fn exits(
+        &mut self,
+        row: &Row,
+        Thread { terminal, residue, .. }: Thread,
+        after: &[Thread],
+    ) -> Result<Option<Exits>, EngineError> {
+        let follow = if row.lists_all_exits() { ByteSet::FULL } else { bytes_of(&self.parser, after)? };
+        let shared = &self.parser.shared;
+        let automaton = self.parser.automaton(terminal);
+        row.exits_on(follow, &shared.vocabulary, automaton, residue, shared.options.max_exits)
+            .map_err(EngineError::in_terminal(automaton))
+    }
+
     /// Adds the exits of `row` that the grammar can read after the threads of `group`; `false` if there are
     /// too many exits to list.
     fn walk_exits(
@@ -255,19 +274,7 @@ impl BytesReader {
         if after.is_empty() {
             return Ok(true);
         }
-        let follow = if row.lists_all_exits() { ByteSet::FULL } else { bytes_of(&self.parser, &after)? };
-        let Thread { terminal, residue, .. } = group[0];
-        let automaton = self.parser.automaton(terminal).clone();
-        let exits = row
-            .exits_on(
-                follow,
-                &self.parser.shared.vocabulary,
-                &automaton,
-                residue,
-                self.parser.shared.options.max_exits,
-            )
-            .map_err(EngineError::in_terminal(&automaton))?;
-        let Some(exits) = exits else { return Ok(false) };
+        let Some(exits) = self.exits(row, group[0], &after)? else { return Ok(false) };
         let mut n_rows = match self.parser.shared.options.exit_rows {
             ExitRows::Never => 0,
             ExitRows::IfKnown if !exits.are_known => 0,

@@ -10,18 +10,13 @@ once.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from maskwright._maskwright import CancelledError, CompiledGrammar, Error
-
-#: What becomes of a tool that cannot be compiled: `raise` (the request fails), `leave_out` or `any_json`.
-SWITCH = "MASKWRIGHT_ON_TOOL_ERROR"
-
-_WAYS = ("raise", "leave_out", "any_json")
+from maskwright.integrations._options import OnToolError
 
 #: What stands before a tool's name where a call begins.
 _BEFORE_NAME = re.compile(r"""(?:"name": ?"|name="|tool="|function=|functions[.]|invoke name=")(?P<name>[^"<>|\s\\]+)""")
@@ -48,19 +43,8 @@ class _Lossy(ValueError):
     """A number would not survive being read and written."""
 
 
-def way() -> str:
-    """What the environment asks for.
-
-    Raises ValueError if that is none of the ways.
-    """
-    asked = os.environ.get(SWITCH, "raise")
-    if asked not in _WAYS:
-        raise ValueError(f"{SWITCH} is {asked!r}, expected one of {', '.join(_WAYS)}")
-    return asked
-
-
 def compile_isolated(
-    compile_text: Callable[[str], CompiledGrammar], text: str, on_error: str
+    compile_text: Callable[[str], CompiledGrammar], text: str, on_error: OnToolError
 ) -> tuple[CompiledGrammar, list[Fault]]:
     """Compiles a structural tag or a JSON Schema, without the tools that fail alone.
 

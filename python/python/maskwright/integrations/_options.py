@@ -7,25 +7,21 @@ names the variable: a server that goes on with another value than its operator m
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, get_args
 
 PropertyOrder = Literal["schema", "any"]
 Whitespace = Literal["flexible", "compact", "any"]
 Numbers = Literal["plain", "any"]
 Unenforced = Literal["log", "refuse"]
-
-_T = TypeVar("_T", int, float)
-
-#: Stands for no limit.
-NONE = "none"
+OnToolError = Literal["raise", "leave_out", "any_json"]
 
 
 class Options(NamedTuple):
     """See `read`."""
 
     mask_work: int | None = 400_000
-    """The work units of one mask: some 10 ms. A step of a server waits for the masks of all its sequences."""
+    """The work units of one mask: some 10 ms. A step of a server waits for the masks of all its sequences. None for no limit."""
     compile_seconds: float = 5.0
     """How long a compilation may take. The compiler's own limits count work, and hold first for most grammars."""
     n_kept: int = 512
@@ -38,51 +34,57 @@ class Options(NamedTuple):
     numbers: Numbers = "plain"
     unenforced: Unenforced = "log"
     """What becomes of a request with a keyword that cannot be enforced."""
+    on_tool_error: OnToolError = "raise"
+    """What becomes of a tool that cannot be compiled."""
 
 
 def read(environment: Mapping[str, str] = os.environ) -> Options:
-    """The options that the environment sets.
+    """The options that the environment sets; a variable without text sets nothing.
 
     Raises ValueError for a value that is none, which names the variable.
     """
-    default = Options()
-    return Options(
-        mask_work=_number(environment, "MASKWRIGHT_MASK_WORK", default.mask_work, 0, can_be_none=True),
-        compile_seconds=_number(environment, "MASKWRIGHT_COMPILE_SECONDS", default.compile_seconds, 0.01) or 0.0,
-        n_kept=_number(environment, "MASKWRIGHT_GRAMMARS", default.n_kept, 1) or 1,
-        threads=_number(environment, "MASKWRIGHT_THREADS", default.threads, 1),
-        property_order=cast(
-            "PropertyOrder", _choice(environment, "MASKWRIGHT_PROPERTY_ORDER", default.property_order, ("schema", "any"))
-        ),
-        whitespace=cast(
-            "Whitespace", _choice(environment, "MASKWRIGHT_WHITESPACE", default.whitespace, ("flexible", "compact", "any"))
-        ),
-        numbers=cast("Numbers", _choice(environment, "MASKWRIGHT_NUMBERS", default.numbers, ("plain", "any"))),
-        unenforced=cast("Unenforced", _choice(environment, "MASKWRIGHT_UNENFORCED", default.unenforced, ("log", "refuse"))),
-    )
+    options: dict[str, Any] = {}
+    for field, (variable, read_value, expected) in _VARIABLES.items():
+        given = environment.get(variable, "").strip()
+        if given:
+            try:
+                options[field] = read_value(given)
+            except ValueError:
+                raise ValueError(f"{variable} is {given!r}, expected {expected}") from None
+    return Options(**options)
 
 
-def _number(
-    environment: Mapping[str, str], variable: str, default: _T | None, least: _T, *, can_be_none: bool = False
-) -> _T | None:
-    given = environment.get(variable, "").strip()
-    if not given:
-        return default
-    if can_be_none and given.lower() == NONE:
-        return None
-    try:
-        number = type(least)(given)
-    except ValueError:
-        number = None
-    # A number that is none is not at least anything.
-    if number is None or not least <= number < float("inf"):
-        what = "a whole number" if isinstance(least, int) else "a number"
-        raise ValueError(f"{variable} is {given!r}, expected {what} of at least {least}" + (f", or {NONE}" if can_be_none else ""))
-    return number
+def _at_least(kind: Callable[[str], Any], least: float) -> Callable[[str], Any]:
+    """Reads a number; ValueError if it is less than `least`, infinite or none."""
+
+    def read_number(given: str) -> Any:
+        number = kind(given)
+        if not least <= number < float("inf"):
+            raise ValueError
+        return number
+
+    return read_number
 
 
-def _choice(environment: Mapping[str, str], variable: str, default: str, choices: tuple[str, ...]) -> str:
-    given = environment.get(variable, "").strip() or default
-    if given not in choices:
-        raise ValueError(f"{variable} is {given!r}, expected one of {', '.join(choices)}")
-    return given
+def _or_none(given: str) -> int | None:
+    return None if given.lower() == "none" else int(_at_least(int, 0)(given))
+
+
+def _one_of(choices: Any) -> tuple[Callable[[str], str], str]:
+    """Reads one of the texts of a `Literal`, and says what is expected."""
+    names = get_args(choices)
+    return lambda given: str(names[names.index(given)]), f"one of {', '.join(names)}"
+
+
+#: By option, its variable, how its value is read, and what is expected.
+_VARIABLES: dict[str, tuple[str, Callable[[str], Any], str]] = {
+    "mask_work": ("MASKWRIGHT_MASK_WORK", _or_none, "a whole number of at least 0, or none"),
+    "compile_seconds": ("MASKWRIGHT_COMPILE_SECONDS", _at_least(float, 0.01), "a number of at least 0.01"),
+    "n_kept": ("MASKWRIGHT_GRAMMARS", _at_least(int, 1), "a whole number of at least 1"),
+    "threads": ("MASKWRIGHT_THREADS", _at_least(int, 1), "a whole number of at least 1"),
+    "property_order": ("MASKWRIGHT_PROPERTY_ORDER", *_one_of(PropertyOrder)),
+    "whitespace": ("MASKWRIGHT_WHITESPACE", *_one_of(Whitespace)),
+    "numbers": ("MASKWRIGHT_NUMBERS", *_one_of(Numbers)),
+    "unenforced": ("MASKWRIGHT_UNENFORCED", *_one_of(Unenforced)),
+    "on_tool_error": ("MASKWRIGHT_ON_TOOL_ERROR", *_one_of(OnToolError)),
+}

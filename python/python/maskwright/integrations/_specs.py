@@ -62,7 +62,6 @@ class Grammars:
         self.compiler = compiler
         self.options = options
         self._log = log
-        self._on_tool_error = _isolation.way()
         self._lock = threading.Lock()
         #: The one used last is at the end. Those who ask for one that is being compiled wait for it.
         self._kept: OrderedDict[Spec, Future[CompiledGrammar]] = OrderedDict()
@@ -110,7 +109,7 @@ class Grammars:
         if spec.kind not in ("json", "structural_tag"):
             return self._compile_told(spec, cancel)
         grammar, faults = _isolation.compile_isolated(
-            lambda text: self._compile_told(spec._replace(text=text), cancel), spec.text, self._on_tool_error
+            lambda text: self._compile_told(spec._replace(text=text), cancel), spec.text, self.options.on_tool_error
         )
         for fault in faults:
             self._log.warning("the tool %s %s: %s", fault.tool, fault.what, fault.error)

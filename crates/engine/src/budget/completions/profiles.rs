@@ -22,7 +22,7 @@ use crate::spelling::{Partition, Partitioning};
 /// Bytes that profiles may take before they are dropped.
 const MAX_BYTES: usize = 64 << 20;
 
-/// Units of work that a residue or byte takes of which all is known.
+/// Units of work that a residue takes of which all is known.
 const UNITS_PER_LOOK: u64 = 4;
 
 impl Budget {
@@ -64,25 +64,11 @@ impl Budget {
             let follow = reader.next_bytes(after)?;
             let key = (automaton.residue_key(same[0].residue), follow);
             let exits = self.partition_exits(&vocabulary, &partition, key);
-            let mut stack = vec![(Trie::ROOT, after)];
-            while let Some((node, config)) = stack.pop() {
-                let bytes = reader.next_bytes(config)?;
-                meter::spend(UNITS_PER_LOOK * exits.n_children(node) as u64)?;
-                for (byte, child) in exits.children(node) {
-                    if !bytes.contains(byte) {
-                        continue;
-                    }
-                    let Some(next) = reader.step(config, byte)? else { continue };
-                    if !exits.tokens(child).is_empty() {
-                        let least = self.least(&mut reader.parser, next)?;
-                        let group = groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words));
-                        group.insert_all(exits.tokens(child));
-                    }
-                    if exits.n_children(child) > 0 {
-                        stack.push((child, next));
-                    }
-                }
-            }
+            reader.visit_ends(&exits, after, |reader, tokens, next| {
+                let least = self.least(&mut reader.parser, next)?;
+                groups.entry(least).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(tokens);
+                Ok(true)
+            })?;
         }
         let groups = groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect();
         let profile = Arc::new(Profile::new(groups));

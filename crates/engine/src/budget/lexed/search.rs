@@ -91,7 +91,8 @@ impl Search {
         config: ConfigId,
         limit: u32,
     ) -> Result<Option<u32>, EngineError> {
-        // What is known counts as far as it could be found again: others may have looked at more levels since.
+        // Known answers hold only within the limit: since they were found, others may have looked at so many levels that a search which
+        // starts anew would not find them.
         self.summaries.check(parts)?;
         let known = self.configs.get(&config).copied();
         if let Some(answer) = known.and_then(|known| known.within(limit)) {

@@ -5,9 +5,10 @@
 //! An example: the pattern `(a|b)*a(a|b){24}x` has millions of residues that tokens can reach. Within 20 ms some hundred tokens are proven
 //! to be allowed: those are the mask, and its status is a bound. The next mask finds their residues known.
 //!
-//! Three quarters of the work go to the mask itself. If that does not suffice, the rest goes to tokens that are proven by what is known
-//! then. First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
-//! ids; only short ones if many tokens are proven already. If none is proven, it is looked up how earlier searches have gone on from there (`spelling::ways`). At last one token is searched
+//! Three quarters of the work go to the exact mask. If they do not suffice, the rest goes to single tokens, proven by what is known by then.
+//! First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
+//! ids; only short ones if many tokens are proven already. If none is proven, it is looked up how earlier searches have gone on from
+//! there (`spelling::ways`). At last one token is searched
 //! for without this limit: a text that can continue always has a token.
 //!
 //! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
