@@ -212,8 +212,8 @@ fn check(
             let mut texts = Texts::from([Vec::new()]);
             let mut matcher = match Matcher::with_max_tokens(&compiled, limit) {
                 Ok(matcher) => matcher,
-                Err(_) => {
-                    prop_assert!(!reference.can_end(&texts, limit.unwrap_or(0)));
+                Err(error) => {
+                    prop_assert!(!reference.can_end(&texts, limit.unwrap_or(0)), "{error} stops {stops:?}");
                     continue;
                 }
             };

@@ -233,6 +233,17 @@ impl ExprPool {
         self.shuffle_place(list.start(number))
     }
 
+    /// `place` in `list`, which is the list of `place` with other expressions; never if it cannot be completed from there.
+    pub(crate) fn shuffle_at(&mut self, list: ShuffleList, place: &Shuffle) -> ExprId {
+        let start = self.shuffle(list.clone());
+        if place.phase == ShufflePhase::Start || start == Self::NEVER {
+            return start;
+        }
+        let normal = list.clone().normal().expect("it has a word");
+        let number = self.list_ids[&normal];
+        list.place_in(&normal, number, place).map_or(Self::NEVER, |place| self.shuffle_place(place))
+    }
+
     /// A place in a list of this pool from which the list can be completed.
     pub(crate) fn shuffle_place(&mut self, place: Shuffle) -> ExprId {
         let list = self.shuffle_list(&place);

@@ -100,7 +100,7 @@ pub fn reduce(
             Expr::Repeat { inner, min, max } => pool.repeat(kept[inner.index()], min, max),
             Expr::Shuffle(place) => {
                 let list = pool.shuffle_list(&place).map(|part| kept[part.index()]);
-                pool.shuffle(list)
+                pool.shuffle_at(list, &place)
             }
         };
     }

@@ -300,6 +300,24 @@ impl ShuffleList {
         }
     }
 
+    /// `place`, which is one of this list, in `normal`: the [same list](ShuffleList::normal), which is number `number` in its pool. `None` if
+    /// that cannot be completed from there.
+    pub(crate) fn place_in(&self, normal: &ShuffleList, number: u32, place: &Shuffle) -> Option<Shuffle> {
+        let mut words = normal.start(number).seen.to_vec();
+        let kept = (0..self.items.len()).filter(|&i| self.items[i].expr != ExprPool::NEVER);
+        for (new, _) in kept.enumerate().filter(|&(_, old)| place.has_seen(old)) {
+            words[new / 64] |= 1 << (new % 64);
+        }
+        let n_before = if place.phase == ShufflePhase::Start { 0 } else { place.count.max(1) };
+        let count = normal.max.map_or(place.count, |_| n_before);
+        let place = Shuffle { list: number, seen: words.into(), last: None, count, phase: place.phase };
+        let left = normal.left(&place);
+        let n_items = left.n_required + left.n_optional;
+        let n_possible = if normal.others == ExprPool::NEVER { n_items } else { u32::MAX };
+        let n_needed = left.n_needed(normal).max(u32::from(place.phase == ShufflePhase::AfterSeparator));
+        (n_needed <= n_possible.min(left.room(normal))).then_some(place)
+    }
+
     /// The list without what has no word; `None` if it has no word itself.
     pub(crate) fn normal(mut self) -> Option<ShuffleList> {
         if !self.is_productive(|expr| expr != ExprPool::NEVER) {
