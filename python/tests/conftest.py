@@ -77,6 +77,19 @@ def real_compiler(real_tokenizer):
     return maskwright.Compiler(real_tokenizer)
 
 
+@pytest.fixture
+def counted(monkeypatch, tmp_path):
+    """Sums what was counted in this test, by the name of a sample and labels, as a page of Prometheus shows it."""
+    multiprocess = pytest.importorskip("prometheus_client.multiprocess")
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+
+    def total(name, **labels):
+        samples = [sample for metric in multiprocess.MultiProcessCollector(None).collect() for sample in metric.samples]
+        return sum(each.value for each in samples if each.name == name and labels.items() <= each.labels.items())
+
+    return total
+
+
 def allowed(matcher, vocab_size):
     """The tokens of a matcher's mask."""
     mask = maskwright.allocate_token_bitmask(1, vocab_size)

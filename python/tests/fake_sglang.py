@@ -41,10 +41,20 @@ class HookSource(NamedTuple):
     dist_name: str
 
 
+_FIELDS = {"json": "json_schema"}
+
+
 class Req(SimpleNamespace):
-    def __init__(self, kind, text, max_new_tokens=60, stop_token_ids=None, reasoning=False):
-        params = SimpleNamespace(max_new_tokens=max_new_tokens, stop_token_ids=stop_token_ids)
-        super().__init__(key=(kind, text), sampling_params=params, reasoning=reasoning, grammar=None, error=None, output=[])
+    def __init__(self, kind, text, max_new_tokens=60, stop_token_ids=None, reasoning=False, custom_params=None, rid="r"):
+        asked = dict.fromkeys(("json_schema", "regex", "ebnf", "structural_tag")) | {_FIELDS.get(kind, kind): text}
+        given = {"max_new_tokens": max_new_tokens, "stop_token_ids": stop_token_ids, "custom_params": custom_params}
+        params = SimpleNamespace(**asked, **given)
+        super().__init__(kind=kind, rid=rid, sampling_params=params, reasoning=reasoning, grammar=None, error=None, output=[])
+
+    @property
+    def key(self):
+        """The kind of grammar and its text."""
+        return self.kind, getattr(self.sampling_params, _FIELDS.get(self.kind, self.kind))
 
     def set_finish_with_abort(self, message):
         self.grammar, self.error = None, message
@@ -228,7 +238,8 @@ def _manager(base, modules):
 
         def process_req_with_grammar(self, req):
             """Whether its grammar is not ready."""
-            req.grammar, is_cached = self.grammar_backend.get_cached_or_future_value(req.key, req.reasoning)
+            req.grammar_key = req.key
+            req.grammar, is_cached = self.grammar_backend.get_cached_or_future_value(req.grammar_key, req.reasoning)
             if is_cached:
                 self._ready(req)
             return not is_cached
@@ -237,7 +248,7 @@ def _manager(base, modules):
             if self.process_req_with_grammar(req):
                 assert isinstance(req.grammar, Future)
                 req.grammar = req.grammar.result()
-                self.grammar_backend.set_cache(req.key, req.grammar.copy())
+                self.grammar_backend.set_cache(req.grammar_key, req.grammar.copy())
                 self._ready(req)
 
         def _ready(self, req):

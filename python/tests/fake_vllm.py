@@ -26,7 +26,12 @@ class Options(enum.Enum):
 
 
 class VLLMValidationError(Exception):
-    pass
+    def __init__(self, message, *, parameter=None, value=None):
+        super().__init__(message)
+        self.parameter, self.value = parameter, value
+
+    def __str__(self):
+        return f"{self.args[0]} (parameter={self.parameter})"
 
 
 class Asked(SimpleNamespace):

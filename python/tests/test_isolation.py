@@ -1,13 +1,13 @@
 """One tool that cannot be compiled costs that tool: what the adapters of servers do with the tags that servers make."""
 
 import json
-import logging
+import re
 import time
 
 import maskwright
 import pytest
-from maskwright.integrations import _options
-from maskwright.integrations._specs import Grammars, Spec
+from maskwright.integrations._serving import options
+from maskwright.integrations._serving.specs import Grammars, Spec
 
 GOOD = {"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": False}
 BAD = {"type": "object", "properties": {"x": {"type": "text"}}}
@@ -36,7 +36,8 @@ def accepts(grammar, text):
 def grammars(compiler, monkeypatch):
     def make(way):
         monkeypatch.setenv("MASKWRIGHT_ON_TOOL_ERROR", way)
-        return Grammars(compiler, logging.getLogger("test.isolation"), _options.read())
+        grammars = Grammars(compiler, options.read())
+        return lambda kind, text: grammars.get(Spec(kind, text, grammars.options.grammar), "r1")
 
     return make
 
@@ -44,10 +45,10 @@ def grammars(compiler, monkeypatch):
 def test_a_bad_tool_of_a_tag_costs_that_tool(grammars, caplog):
     text = triggered(tag("first", GOOD), tag("bad", BAD), tag("worse", {"$ref": "#/nowhere"}), tag("last", GOOD))
     with pytest.raises(maskwright.SchemaError):
-        grammars("raise").get(Spec("structural_tag", text))
-    left = grammars("leave_out").get(Spec("structural_tag", text))
-    assert [record.args[:2] for record in caplog.records] == [("bad", "is left out"), ("worse", "is left out")]
-    loose = grammars("any_json").get(Spec("structural_tag", text))
+        grammars("raise")("structural_tag", text)
+    left = grammars("leave_out")("structural_tag", text)
+    assert [re.sub(":.*", "", record.args[1]) for record in caplog.records] == ["the tool bad is left out", "the tool worse is left out"]
+    loose = grammars("any_json")("structural_tag", text)
 
     def call(name, arguments):
         return f'hi <call>{{"name": "{name}", "arguments": {arguments}}}</call>'
@@ -61,11 +62,11 @@ def test_a_bad_tool_of_a_tag_costs_that_tool(grammars, caplog):
 
 def test_a_bad_branch_of_a_schema_costs_that_branch(grammars, caplog):
     text = branches(("first", GOOD), ("bad", BAD))
-    grammar = grammars("leave_out").get(Spec("json", text))
-    assert caplog.records[0].args[:2] == ("bad", "is left out")
+    grammar = grammars("leave_out")("json", text)
+    assert caplog.records[0].args[0] == "r1" and caplog.records[0].args[1].startswith("the tool bad is left out: ")
     assert accepts(grammar, '[{"name": "first", "parameters": {"x": 1}}]')
     assert not accepts(grammar, '[{"name": "bad", "parameters": {}}]')
-    loose = grammars("any_json").get(Spec("json", text))
+    loose = grammars("any_json")("json", text)
     assert accepts(loose, '[{"name": "bad", "parameters": {"y": []}}]')
 
 
@@ -74,8 +75,8 @@ def test_a_tool_that_takes_too_much_work_costs_that_tool(tokenizer, monkeypatch,
     monkeypatch.setenv("MASKWRIGHT_ON_TOOL_ERROR", "leave_out")
     many = {"type": "object", "properties": {"x": {"enum": [f"w{i}" for i in range(90_000)]}}}
     text = triggered(tag("first", GOOD), tag("heavy", many), tag("last", GOOD))
-    grammar = Grammars(compiler, logging.getLogger("test.isolation"), _options.read()).get(Spec("structural_tag", text))
-    assert [record.args[0] for record in caplog.records] == ["heavy"]
+    grammar = Grammars(compiler, options.read()).get(Spec("structural_tag", text, options.read().grammar), "r1")
+    assert [record.args[1].split()[:3] for record in caplog.records] == [["the", "tool", "heavy"]]
     assert accepts(grammar, '<call>{"name": "last", "arguments": {"x": 1}}</call>')
 
 
@@ -83,8 +84,8 @@ def test_one_tool_alone(grammars):
     for text in (triggered(tag("only", BAD)), branches(("only", BAD))):
         kind = "structural_tag" if "triggers" in text else "json"
         with pytest.raises(maskwright.SchemaError):
-            grammars("leave_out").get(Spec(kind, text))
-        assert grammars("any_json").get(Spec(kind, text)) is not None
+            grammars("leave_out")(kind, text)
+        assert grammars("any_json")(kind, text) is not None
 
 
 #: Documents with lists that are not lists of tools, or whose numbers Python cannot keep: nothing of them may change.
@@ -99,7 +100,7 @@ KEPT = {
 def test_other_lists_are_left_alone(grammars, name):
     text = json.dumps({"type": "structural_tag", "format": KEPT[name]}).replace("0.5", "0.1000000000000000000001")
     with pytest.raises(maskwright.Error):
-        grammars("leave_out").get(Spec("structural_tag", text))
+        grammars("leave_out")("structural_tag", text)
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "oneOf", "anyOf"])
@@ -107,13 +108,13 @@ def test_a_schema_of_a_user_keeps_its_branches(grammars, keyword):
     branch = {"properties": {"name": {"const": "a"}, "x": {"type": "text"}}, "required": ["name"]}
     text = json.dumps({keyword: [branch, {"properties": {"name": {"const": "b"}}}]})
     with pytest.raises(maskwright.SchemaError):
-        grammars("leave_out").get(Spec("json", text))
+        grammars("leave_out")("json", text)
 
 
 def test_many_tools_cost_a_compilation_each(grammars):
     tools = [tag(f"tool_{i}", GOOD) for i in range(200)]
     start = time.monotonic()
-    grammar = grammars("leave_out").get(Spec("structural_tag", triggered(*tools, tag("bad", BAD))))
+    grammar = grammars("leave_out")("structural_tag", triggered(*tools, tag("bad", BAD)))
     assert accepts(grammar, '<call>{"name": "tool_7", "arguments": {"x": 1}}</call>')
     assert time.monotonic() - start < 4
 
@@ -122,11 +123,11 @@ def test_what_is_no_fault_of_a_tool_is_an_error(grammars):
     for way in ("leave_out", "any_json"):
         made = grammars(way)
         with pytest.raises(maskwright.Error):
-            made.get(Spec("structural_tag", '{"type": "structural_tag", "format": {"type": "tog"}}'))
+            made("structural_tag", '{"type": "structural_tag", "format": {"type": "tog"}}')
         with pytest.raises(maskwright.Error):
-            made.get(Spec("json", "{"))
+            made("json", "{")
         with pytest.raises(maskwright.Error):
-            made.get(Spec("json", json.dumps(BAD)))
+            made("json", json.dumps(BAD))
 
 
 def test_the_environment_is_checked(grammars):

@@ -1,20 +1,17 @@
 """What an operator sets for a server by environment variables, and what becomes of specs that cannot be compiled."""
 
-import logging
-
 import maskwright
 import pytest
-from maskwright.integrations import _options, _specs
-from maskwright.integrations._options import Options
-from maskwright.integrations._specs import Grammars, Spec
-
-LOG = logging.getLogger("test.options")
+from maskwright.integrations._serving import options as settings
+from maskwright.integrations._serving import specs
+from maskwright.integrations._serving.options import GrammarOptions, Options
+from maskwright.integrations._serving.specs import Grammars, Spec
 
 
 def test_nothing_set_means_the_defaults():
-    assert _options.read({}) == Options()
+    assert settings.read({}) == Options()
     # A compose file sets variables to nothing.
-    assert _options.read({"MASKWRIGHT_THREADS": "", "MASKWRIGHT_NUMBERS": " "}) == Options()
+    assert settings.read({"MASKWRIGHT_THREADS": "", "MASKWRIGHT_NUMBERS": " "}) == Options()
 
 
 def test_each_variable_sets_its_option():
@@ -23,14 +20,19 @@ def test_each_variable_sets_its_option():
         "MASKWRIGHT_COMPILE_SECONDS": "0.5",
         "MASKWRIGHT_GRAMMARS": "7",
         "MASKWRIGHT_THREADS": "3",
+        "MASKWRIGHT_DRAFTING_REQUESTS": "0",
+        "MASKWRIGHT_LIMIT": "off",
+        "MASKWRIGHT_SPELLING": "canonical",
         "MASKWRIGHT_PROPERTY_ORDER": "any",
         "MASKWRIGHT_WHITESPACE": "compact",
         "MASKWRIGHT_NUMBERS": "any",
         "MASKWRIGHT_UNENFORCED": "refuse",
         "MASKWRIGHT_ON_TOOL_ERROR": "leave_out",
     }
-    assert _options.read(environment) == Options(None, 0.5, 7, 3, "any", "compact", "any", "refuse", "leave_out")
-    assert _options.read({"MASKWRIGHT_MASK_WORK": "0"}).mask_work == 0
+    assert settings.read(environment) == Options(
+        None, 0.5, 7, 3, 0, False, "canonical", GrammarOptions("any", "compact", "any", "refuse", "leave_out")
+    )
+    assert settings.read({"MASKWRIGHT_MASK_WORK": "0"}).mask_work == 0
 
 
 @pytest.mark.parametrize(
@@ -42,36 +44,64 @@ def test_each_variable_sets_its_option():
         ("MASKWRIGHT_COMPILE_SECONDS", "inf", "a number of at least 0.01"),
         ("MASKWRIGHT_GRAMMARS", "0", "a whole number of at least 1"),
         ("MASKWRIGHT_THREADS", "none", "a whole number of at least 1"),
+        ("MASKWRIGHT_LIMIT", "2", "1 or 0"),
         ("MASKWRIGHT_PROPERTY_ORDER", "Any", "one of schema, any"),
         ("MASKWRIGHT_UNENFORCED", "raise", "one of log, refuse"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_variable(variable, value, expected):
     with pytest.raises(ValueError, match=f"^{variable} is '{value}', expected {expected}$"):
-        _options.read({variable: value})
+        settings.read({variable: value})
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, Options(threads=3)),
+        ({"kv_transfer_params": {}, "thinking_budget": 3}, Options(threads=3)),
+        ({"maskwright_limit": False}, Options(threads=3, has_limit=False)),
+        ({"maskwright_limit": 0, "maskwright_spelling": "canonical"}, Options(threads=3, has_limit=False, spelling="canonical")),
+        ({"maskwright_unenforced": " refuse "}, Options(threads=3, grammar=GrammarOptions(unenforced="refuse"))),
+    ],
+)
+def test_a_request_changes_its_own_options(given, expected):
+    assert Options(threads=3).for_request(given) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"maskwright_numbers": None}, "maskwright_numbers is None, expected one of plain, any"),
+        ({"maskwright_limit": "maybe"}, "maskwright_limit is 'maybe', expected 1 or 0"),
+        # A client does not raise the server's limits.
+        ({"maskwright_mask_work": "none"}, "maskwright_mask_work is no option of a request; those are maskwright_limit, maskwright_spelling"),
+        ({"maskwright_white_space": "any"}, "maskwright_white_space is no option of a request"),
+        ({"maskwright_whitespace": ["any"]}, "maskwright_whitespace is .'any'., expected one of flexible, compact, any"),
+    ],
+)
+def test_a_wrong_option_of_a_request_is_named(given, message):
+    with pytest.raises(ValueError, match=message):
+        Options().for_request(given)
 
 
 def test_options_change_what_is_compiled(tokenizer):
     schema = '{"type": "object", "properties": {"a": {"type": "number"}, "b": {}}, "required": ["a", "b"]}'
     for options, text in [
-        (Options(property_order="any"), '{"b": 1, "a": 1}'),
-        (Options(whitespace="any"), '{ \n"a":1,"b":1}'),
-        (Options(numbers="any"), '{"a": 1E+4, "b": 1}'),
+        (GrammarOptions(property_order="any"), '{"b": 1, "a": 1}'),
+        (GrammarOptions(whitespace="any"), '{ \n"a":1,"b":1}'),
+        (GrammarOptions(numbers="any"), '{"a": 1E+4, "b": 1}'),
     ]:
-        compiler = _specs.compiler_of(tokenizer, options)
+        grammars = Grammars(maskwright.Compiler(tokenizer))
         is_read = [
-            maskwright.Matcher(Grammars(compiler, LOG, each).get(Spec("json", schema))).accept_bytes(text.encode())
-            for each in (Options(), options)
+            maskwright.Matcher(grammars.get(Spec("json", schema, each))).accept_bytes(text.encode())
+            for each in (GrammarOptions(), options)
         ]
         assert is_read == [False, True], text
-    # A request's own white space comes first.
-    compact = Grammars(compiler, LOG, Options(whitespace="any")).get(Spec("json", schema, "compact"))
-    assert not maskwright.Matcher(compact).accept_bytes(b'{ "a"')
 
 
 def test_the_work_of_a_mask_is_bounded_as_the_options_say(tokenizer):
     for options, status in [(Options(mask_work=0), "bound"), (Options(mask_work=None), "exact")]:
-        grammar = Grammars(_specs.compiler_of(tokenizer, options), LOG, options).get(Spec("regex", "[a-z]+x"))
+        grammar = Grammars(specs.compiler_of(tokenizer, options), options).get(Spec("regex", "[a-z]+x"))
         matcher = maskwright.Matcher(grammar)
         matcher.fill_next_token_bitmask(maskwright.allocate_token_bitmask(1, tokenizer.vocab_size))
         assert matcher.mask_status == status
@@ -79,27 +109,29 @@ def test_the_work_of_a_mask_is_bounded_as_the_options_say(tokenizer):
 
 def test_what_is_not_enforced_is_refused_if_that_is_asked_for(tokenizer, caplog):
     schema = '{"type": "array", "items": {"type": "string", "pattern": "a"}, "minItems": 2, "uniqueItems": true}'
-    refusing = Grammars(maskwright.Compiler(tokenizer), LOG, Options(unenforced="refuse"))
+    grammars, refuse = Grammars(maskwright.Compiler(tokenizer)), GrammarOptions(unenforced="refuse")
     for _ in range(2):
         with pytest.raises(maskwright.SchemaError, match="^not enforced: .* at "):
-            refusing.get(Spec("json", schema))
-    assert refusing.get(Spec("json", '{"type": "string"}'))
-    assert "not enforced" not in caplog.text
-    Grammars(maskwright.Compiler(tokenizer), LOG).get(Spec("json", schema))
-    assert "not enforced in the json" in caplog.text
+            grammars.get(Spec("json", schema, refuse), "r1")
+    assert grammars.get(Spec("json", '{"type": "string"}', refuse), "r2")
+    # The first request that is known by name is told, once for a schema.
+    for request_id in (None, "r3", "r4"):
+        grammars.get(Spec("json", schema), request_id)
+    assert [record.args[0] for record in caplog.records] == ["r3"]
+    assert "request r3: not enforced in the json" in caplog.text and "uniqueItems at the root: " in caplog.text
 
 
 def test_what_cannot_be_compiled_is_compiled_once(tokenizer, monkeypatch):
     n_compiled = 0
-    compile_spec = _specs.compile_spec
+    compile_spec = specs.compile_spec
 
     def counted(*given):
         nonlocal n_compiled
         n_compiled += 1
         return compile_spec(*given)
 
-    monkeypatch.setattr(_specs, "compile_spec", counted)
-    grammars = Grammars(maskwright.Compiler(tokenizer), LOG, Options(n_kept=3))
+    monkeypatch.setattr(specs, "compile_spec", counted)
+    grammars = Grammars(maskwright.Compiler(tokenizer), Options(n_kept=3))
     errors = []
     for _ in range(5):
         with pytest.raises(maskwright.Error) as caught:
@@ -118,10 +150,10 @@ def test_what_cannot_be_compiled_is_compiled_once(tokenizer, monkeypatch):
 
 
 def test_what_is_no_fault_of_the_spec_is_not_kept(tokenizer, monkeypatch):
-    grammars = Grammars(maskwright.Compiler(tokenizer), LOG)
-    compile_spec = _specs.compile_spec
-    monkeypatch.setattr(_specs, "compile_spec", lambda *_: (_ for _ in ()).throw(MemoryError()))
+    grammars = Grammars(maskwright.Compiler(tokenizer))
+    compile_spec = specs.compile_spec
+    monkeypatch.setattr(specs, "compile_spec", lambda *_: (_ for _ in ()).throw(MemoryError()))
     with pytest.raises(MemoryError):
         grammars.get(Spec("regex", "a"))
-    monkeypatch.setattr(_specs, "compile_spec", compile_spec)
+    monkeypatch.setattr(specs, "compile_spec", compile_spec)
     assert grammars.get(Spec("regex", "a"))

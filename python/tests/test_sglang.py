@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from conftest import unpack
 from fake_sglang import EOS, N_VOCAB, THINK_END, Req, install
-from maskwright.integrations import _text
+from maskwright.integrations._serving import text as texts
 
 PERSON = {
     "type": "object",
@@ -112,7 +112,7 @@ def test_the_masks_of_a_step_are_filled_by_one_call(host, monkeypatch):
         expected = np.stack([mask_of(inner(req).text._begun()) for req in reqs])
         calls = []
         fill = maskwright.fill_next_token_bitmask_batch
-        monkeypatch.setattr(_text, "fill_next_token_bitmask_batch", lambda *given: calls.append(given) or fill(*given))
+        monkeypatch.setattr(texts, "fill_next_token_bitmask_batch", lambda *given: calls.append(given) or fill(*given))
         assert (manager.masks(reqs) == expected).all()
         assert len(calls) == 1 and len(calls[0][0]) == len(reqs)
 
@@ -207,8 +207,8 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         (("json", '{"properties": {"a": {"type": "text"}}}'), {}, "`type` at /properties/a"),
         (("json", '{"type":'), {}, "the schema is not JSON"),
         (("regex", "(a"), {}, "this group is not closed"),
-        (("ebnf", "root ::= a"), {}, "grammar.gbnf:1:10"),
-        (("ebnf", "%llguidance {}\nstart: a"), {}, "grammar.lark:2:8"),
+        (("ebnf", "root ::= a"), {}, "(line 1, column 10)"),
+        (("ebnf", "%llguidance {}\nstart: a"), {}, "(line 2, column 8)"),
         (("ebnf", '%llguidance {"allow_initial_skip": true}\nstart: "a"'), {}, "'allow_initial_skip'"),
         (("ebnf", '%llguidance {\nstart: "a"'), {}, "followed by options in JSON"),
         (("structural_tag", '{"type":"structural_tag","format":{"type":"tog"}}'), {}, "/format"),
@@ -266,7 +266,9 @@ def test_limits(host, monkeypatch):
     assert limit(max_new_tokens=40) == 40
     assert "shortest takes 2" in limit(max_new_tokens=1)
     assert limit(max_new_tokens=0) is None  # only the prompt is read
-    monkeypatch.setenv(manager.adapter.LIMIT_SWITCH, "0")
+    assert limit(max_new_tokens=1, custom_params={"maskwright_limit": False}) is None
+    monkeypatch.setenv("MASKWRIGHT_LIMIT", "0")
+    manager = host()
     assert limit(max_new_tokens=1) is None
 
 
@@ -275,7 +277,7 @@ def test_a_limit_that_takes_time_is_looked_up_in_a_thread(host, monkeypatch, rea
     manager = host(reasoning_parser=reasoning_parser)
     backend, adapter = manager.grammar_backend, manager.adapter
     threads = []
-    first_matcher = _text.first_matcher
+    first_matcher = texts.first_matcher
     monkeypatch.setattr(
         adapter, "first_matcher", lambda *given: threads.append(threading.current_thread()) or first_matcher(*given)
     )

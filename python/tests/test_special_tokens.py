@@ -11,7 +11,7 @@ from pathlib import Path
 import maskwright
 import pytest
 from maskwright import Compiler, GrammarError, LimitError, Matcher, Tokenizer
-from maskwright.integrations import _specs
+from maskwright.integrations._serving import specs
 
 CASES = [
     json.loads(line)
@@ -170,5 +170,5 @@ def test_servers_read_names_in_strings(compiler: Compiler, kind: str) -> None:
         "gbnf": 'root ::= "<|x|>"',
         "lark": 'start: "<|x|>"',
     }
-    spec = _specs.Spec("structural_tag" if kind == "structural_tag" else "grammar", texts[kind])
-    assert Matcher(_specs.compile_spec(compiler, spec)).accept_token(IDS["<|x|>"])
+    spec = specs.Spec("structural_tag" if kind == "structural_tag" else "grammar", texts[kind])
+    assert Matcher(specs.compile_spec(compiler, spec)).accept_token(IDS["<|x|>"])

@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 from conftest import unpack
 from fake_vllm import EOS, THINK_END, Request, VLLMValidationError, config, install
-from maskwright.integrations import _specs, vllm
-from maskwright.integrations._text import Text
+from maskwright.integrations import vllm
+from maskwright.integrations._serving import specs
+from maskwright.integrations._serving import text as texts
+from maskwright.integrations._serving.text import Text
 
 PERSON = {
     "type": "object",
@@ -74,6 +76,7 @@ class Engine:
 
     def __init__(self, host, seed=0, drafts=0, **options):
         self.manager, self.draw, self.n_drafts = host.manager(config(**options)), random.Random(seed), drafts
+        #: Those that the grammar makes.
         self.n_masks = 0
 
     def add(self, *requests):
@@ -91,6 +94,8 @@ class Engine:
         while running:
             drafts = {name: self.drafts(request) for name, request in running.items() if self.n_drafts}
             mask = self.manager.grammar_bitmask(running, list(running), drafts)
+            for request in running.values():
+                request.n_steps = getattr(request, "n_steps", 0) + 1
             row = 0
             for name, request in list(running.items()):
                 draft = drafts.get(name, [])
@@ -204,8 +209,8 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         ({"json": '{"type":'}, "structured_outputs.json: the schema is not JSON"),
         ({"regex": "(a"}, "this group is not closed"),
         ({"choice": "[1]"}, "expected a JSON list of strings"),
-        ({"grammar": "root ::= a"}, "grammar.gbnf:1:10"),
-        ({"grammar": "start: a"}, "grammar.lark:1:8"),
+        ({"grammar": "root ::= a"}, "(line 1, column 10)"),
+        ({"grammar": "start: a"}, "(line 1, column 8)"),
         ({"structural_tag": '{"type":"structural_tag","format":{"type":"tog"}}'}, "/format"),
         ({"json": {}, "whitespace_pattern": "[ ]?"}, "whitespace_pattern"),
         ({"choice": ["yes"], "max_tokens": 1}, "with max_tokens=1: no text of the grammar fits 1 tokens: the shortest takes 2"),
@@ -215,7 +220,10 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
 def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer, asked, place):
     with pytest.raises(VLLMValidationError) as refused:
         host.params(**asked)
-    assert place in str(refused.value)
+    said = str(refused.value)
+    assert place in said and "\n" not in said and "parameter=" not in said
+    (kind,) = {"json", "regex", "choice", "grammar", "structural_tag"} & asked.keys()
+    assert refused.value.parameter == ("max_tokens" if "max_tokens" in asked else f"structured_outputs.{kind}")
     # If it reaches the engine all the same, the others go on.
     good = Request("good", host.params(max_tokens=9, choice=["yes"]))
     bad = Request("bad", host.unchecked(**{"max_tokens": 9} | asked))
@@ -228,25 +236,25 @@ def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer,
 def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
     """Of the checks, only what is kept by then runs on the thread of the event loop."""
     monkeypatch.setenv("MASKWRIGHT_COMPILE_SECONDS", "0.5")
-    server, compile_spec, order = host.server(), _specs.compile_spec, []
+    server, compile_spec, order = host.server(), specs.compile_spec, []
 
-    def slow(compiler, spec, cancel, options):
+    def slow(compiler, spec, cancel):
         while spec.text == "[]" and not cancel.is_cancelled:
             time.sleep(0.01)
         order.append(spec.text)
         if cancel.is_cancelled:
             raise maskwright.CancelledError
-        return compile_spec(compiler, spec, cancel, options)
+        return compile_spec(compiler, spec, cancel)
 
     async def all_of_them():
         requests = [host.unchecked(max_tokens=9, choice=each) for each in ("[]", ["yes"], ["no"], "[1]")]
         adding = [server.add_request(str(n), "prompt", params, priority=n) for n, params in enumerate(requests)]
         return await asyncio.gather(*adding, return_exceptions=True)
 
-    monkeypatch.setattr(_specs, "compile_spec", slow)
+    monkeypatch.setattr(specs, "compile_spec", slow)
     refused = asyncio.run(all_of_them())
     assert [str(each) if each else None for each in refused] == [
-        "structured_outputs.choice: compiling it took more than 0.5 s, which is the limit",
+        "structured_outputs.choice: compiling it took more than 0.5 s, which is the limit: a smaller or less ambiguous one is needed",
         None,
         None,
         "structured_outputs.choice: the choices are [1], expected a JSON list of strings",
@@ -269,7 +277,9 @@ def test_limits(host, monkeypatch):
     assert limit(params, resumable=True) is None
     elsewhere = {"kv_transfer_params": {"do_remote_decode": True}}
     assert limit(host.params(max_tokens=1, extra_args=elsewhere, choice=["yes"])) is None
-    monkeypatch.setenv(vllm.LIMIT_SWITCH, "0")
+    assert limit(host.params(max_tokens=1, extra_args={"maskwright_limit": 0}, choice=["yes"])) is None
+    monkeypatch.setenv("MASKWRIGHT_LIMIT", "0")
+    monkeypatch.setattr(vllm, "_GRAMMARS", weakref.WeakKeyDictionary())
     assert limit(host.params(max_tokens=1, choice=["yes"])) is None
 
 
@@ -315,7 +325,7 @@ def test_a_mask_that_cannot_be_made_costs_one_request(host, compiler, caplog):
     engine = Engine(host)
     requests = {name: Request(name, host.params(max_tokens=40, choice=["yes"])) for name in ("good", "bad")}
     engine.add(*requests.values())
-    text = Text(ambiguous, batch=engine.manager.backend.batch, log=vllm.LOG)
+    text = Text(ambiguous, batch=engine.manager.backend.batch)
     requests["bad"].structured_output_request.future = SimpleNamespace(exception=lambda: None, result=lambda: text)
     n_accepted = 0
     while not text._error and n_accepted < 50:
@@ -366,7 +376,7 @@ def test_options_of_white_space_and_properties(host, tokenizer):
     ],
 )
 def test_patterns_are_python_s_or_javascript_s(compiler, pattern, yes, no):
-    matcher = maskwright.Matcher(_specs.compile_spec(compiler, _specs.Spec("regex", pattern)))
+    matcher = maskwright.Matcher(specs.compile_spec(compiler, specs.Spec("regex", pattern)))
     for text, expected in [*((text, True) for text in yes), *((text, False) for text in no)]:
         fork = matcher.fork()
         assert (fork.accept_bytes(text) and fork.is_accepting()) == expected, text
@@ -380,7 +390,7 @@ def test_what_is_not_enforced_is_logged_once(host, caplog):
             requests = [Request(str(n), host.params(max_tokens=40, json=schema)) for n in range(3)]
             engine.add(*requests)
             assert all(engine.failure(request) is None for request in requests)
-    lines = [line for line in caplog.messages if line.startswith("not enforced in the json ")]
+    lines = [line for line in caplog.messages if "not enforced in the json " in line]
     assert len(lines) == 1 and "uniqueItems at /properties/a/not: it is not enforced below `not`" in lines[0], caplog.text
 
 
@@ -398,7 +408,7 @@ def test_what_is_not_enforced_is_logged_once(host, caplog):
     ],
 )
 def test_gbnf_and_lark_are_told_apart(grammar, is_gbnf):
-    assert _specs.is_gbnf(grammar) == is_gbnf
+    assert specs.is_gbnf(grammar) == is_gbnf
 
 
 def test_tokenizers_of_transformers(monkeypatch, tokenizer_file):
@@ -454,6 +464,142 @@ def test_register(monkeypatch):
     install(monkeypatch)[1]._get_constraint_bounds = None
     with pytest.raises(RuntimeError, match="no StructuredOutputManager._get_constraint_bounds|no Manager._get"):
         vllm.register()
+
+
+def test_options_of_a_request(host):
+    schema = {"type": "object", "properties": {"a": {"type": "number"}, "b": {}}, "required": ["a", "b"]}
+    extra = {"maskwright_property_order": "any", "maskwright_numbers": "any"}
+    requests = [Request(str(n), host.params(max_tokens=60, extra_args=given, json=schema)) for n, given in enumerate((None, extra))]
+    Engine(host).add(*requests)
+    is_read = [
+        request.structured_output_request.grammar._begun().accept_bytes(b'{"b": 1, "a": 1E+4') for request in requests
+    ]
+    assert is_read == [False, True]
+    # vLLM's own ways come first.
+    extra["maskwright_whitespace"] = "any"
+    compact = Request("c", host.params(max_tokens=60, extra_args=extra, json=schema, disable_any_whitespace=True))
+    Engine(host).add(compact)
+    assert not compact.structured_output_request.grammar._begun().accept_bytes(b'{ "b"')
+    with pytest.raises(VLLMValidationError, match="vllm_xargs: maskwright_threads is no option of a request") as refused:
+        host.params(max_tokens=60, extra_args={"maskwright_threads": 3}, json=schema)
+    assert refused.value.parameter == "vllm_xargs"
+
+
+OBJECT = {
+    "type": "object",
+    "properties": {"first_of_the_names": {"type": "boolean"}, "second_of_the_names": {"type": "boolean"}},
+    "required": ["first_of_the_names", "second_of_the_names"],
+    "additionalProperties": False,
+}
+DRAFTING = SimpleNamespace(method="custom_class", num_speculative_tokens=6)
+
+
+@pytest.mark.parametrize("spelling", ["any", "canonical"])
+@pytest.mark.parametrize("method", ["custom_class", "ngram", "eagle"])
+def test_forced_tokens_are_drafted(counted, host, tokenizer, spelling, method):
+    """Where the grammar leaves one text, its tokens are drafts, after those that others drafted."""
+    n_texts, n_steps, n_tokens = 0, 0, 0
+    for seed in range(8):
+        engine = Engine(host, seed, drafts=1)
+        engine.manager.vllm_config.speculative_config = SimpleNamespace(method=method, num_speculative_tokens=6)
+        draw = random.Random(seed)
+        others = [[] if method == "custom_class" else [draw.choice([*range(257, 270), *b'{":,ab12'])] for _ in range(999)]
+        engine.drafts = lambda request, others=others, engine=engine: engine.manager.validate_tokens(request, others.pop())
+        extra = {"maskwright_spelling": spelling}
+        asked = ({"json": OBJECT}, {"regex": "(yes|no) and nothing else at all(!|[?])"}, {"choice": ["only this one"]})
+        requests = [Request(str(n), host.params(max_tokens=60, extra_args=extra, **each)) for n, each in enumerate(asked)]
+        engine.add(*requests)
+        assert engine.run(requests) == []
+        json.loads(text_of(tokenizer, requests[0].output))
+        for request in requests:
+            n_texts += 1
+            n_steps += request.n_steps
+            n_tokens += len(request.output)
+            if spelling == "canonical":
+                check_canonical(engine, request)
+    n_drafted = counted("maskwright_forced_tokens_drafted_total")
+    n_accepted = counted("maskwright_forced_tokens_accepted_total")
+    assert n_texts == 24
+    if method == "eagle":
+        assert n_drafted == 0
+    elif spelling == "canonical":
+        # A sampled token that is forced is the one that was drafted.
+        assert n_accepted > 200 and n_accepted >= 0.7 * n_drafted, (n_accepted, n_drafted)
+        assert n_steps < 0.6 * n_tokens
+    else:
+        assert 0 < n_accepted < n_drafted
+
+
+def check_canonical(engine, request):
+    """Walks the text again: every token that was forced is the tokenizer's own."""
+    grammar = engine.manager.backend._grammars.get(
+        vllm.spec_of(*request.structured_output_request.structured_output_key, vllm.Options(), config().structured_outputs_config)
+    )
+    matcher, forced = maskwright.Matcher(grammar, 60), []
+    for token in request.output:
+        forced = forced or matcher.forced_tokens()
+        if forced:
+            assert token == forced.pop(0), request.output
+        assert matcher.accept_token(token)
+
+
+def test_nothing_is_drafted_for_many_requests_nor_while_the_model_reasons(host, monkeypatch):
+    def drafted(n_running=1, reasoning=False, **given):
+        engine = Engine(host)
+        engine.manager.vllm_config.speculative_config = DRAFTING
+        requests = {str(n): Request(str(n), host.params(choice=["only this"], **given), reasoning=reasoning) for n in range(n_running)}
+        engine.add(*requests.values())
+        engine.manager.grammar_bitmask(requests, list(requests), {})
+        return engine.manager.validate_tokens(requests["0"], [])
+
+    assert drafted(max_tokens=60) and drafted(15, max_tokens=60)
+    assert not drafted(16, max_tokens=60) and not drafted(reasoning=True, max_tokens=60)
+    # Nor the end, which the model samples in the same step anyway.
+    assert EOS not in drafted(max_tokens=60)
+    monkeypatch.setenv("MASKWRIGHT_DRAFTING_REQUESTS", "0")
+    monkeypatch.setattr(vllm, "_GRAMMARS", weakref.WeakKeyDictionary())
+    assert not drafted(max_tokens=60)
+
+
+def test_the_class_that_the_command_line_names(monkeypatch):
+    monkeypatch.setenv(vllm.SWITCH, "1")
+    assert vllm.Drafts(config()).propose([[1], [], [2, 3]], None, token_ids_cpu=None, slot_mappings=None) == [[], [], []]
+    monkeypatch.delenv(vllm.SWITCH)
+    with pytest.raises(ValueError, match="set MASKWRIGHT_VLLM=1"):
+        vllm.Drafts(config())
+
+
+def test_a_step_with_drafts_fills_the_other_masks_together(host, monkeypatch):
+    calls, fill = [], texts.fill_next_token_bitmask_batch
+    monkeypatch.setattr(texts, "fill_next_token_bitmask_batch", lambda *given: calls.append(len(given[0])) or fill(*given))
+    engine = Engine(host)
+    requests = {str(n): Request(str(n), host.params(max_tokens=60, choice=["only this one", "one"])) for n in range(3)}
+    engine.add(*requests.values())
+    engine.manager.grammar_bitmask(requests, list(requests), {"1": [ord("o")]})
+    assert calls == [2]
+
+
+def test_counters(counted, host):
+    """What an operator sees is what was sent."""
+    engine = Engine(host)
+    requests = []
+    for n in range(3):
+        requests += [Request(f"{kind} {n}", host.params(max_tokens=60, **asked)) for kind, (asked, _) in ASKED.items()]
+    for asked in ({"regex": "("}, {"choice": ["yes"], "max_tokens": 1}, {"choice": ["yes"], "extra_args": {"maskwright_x": 1}}):
+        with pytest.raises(VLLMValidationError):
+            host.params(**{"max_tokens": 9} | asked)
+    engine.add(*requests)
+    engine.run(requests)
+    n_kinds = len(ASKED) - 1  # "json" and "json text" are the same
+    assert counted("maskwright_compilations_total", outcome="compiled") == n_kinds + 1
+    assert counted("maskwright_compilations_total", kind="regex", outcome="refused") == 1
+    # Each is asked for by the server and by the engine.
+    assert counted("maskwright_grammar_cache_hits_total") == 6 * len(ASKED) - n_kinds
+    assert [counted("maskwright_requests_refused_total", reason=reason) for reason in ("grammar", "limit", "options")] == [1, 1, 1]
+    assert counted("maskwright_compile_seconds_count") == n_kinds + 2
+    assert counted("maskwright_masks_total") == engine.n_masks
+    assert counted("maskwright_mask_seconds_count") < engine.n_masks
+    assert counted("maskwright_info", version=maskwright.__version__) == 1
 
 
 def test_the_entry_point_is_declared():

@@ -8,8 +8,15 @@ use crate::commands::{root, run};
 /// What builds the package.
 pub(crate) const MATURIN: &str = "maturin>=1.9,<2";
 /// What the tests import, and what builds the package.
-const PACKAGES: [&str; 6] =
-    [MATURIN, "mypy>=1.10", "numpy>=1.26", "pydantic>=2.12", "pytest>=8", "tokenizers>=0.20"];
+const PACKAGES: [&str; 6] = [
+    MATURIN,
+    "mypy>=1.10",
+    "numpy>=1.26",
+    "prometheus_client>=0.20",
+    "pydantic>=2.12",
+    "pytest>=8",
+    "tokenizers>=0.20",
+];
 
 /// A virtual environment.
 pub(crate) struct Environment {

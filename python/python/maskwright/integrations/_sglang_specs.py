@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from maskwright._maskwright import GrammarError
-from maskwright.integrations._specs import Spec, Whitespace, is_gbnf, whitespace_of
+from maskwright.integrations._serving.options import Whitespace
+from maskwright.integrations._serving.specs import Spec, is_gbnf, whitespace_of
 
 
 def whitespace_in(serving: Any) -> Whitespace | None:

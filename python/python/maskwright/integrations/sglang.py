@@ -19,6 +19,7 @@ Rejected: jump-forward. SGLang 0.5.23 calls none of its methods.
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import dataclasses
 import json
 import logging
@@ -39,20 +40,17 @@ from sglang.srt.constrained.base_grammar_backend import (
 
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError, __version__
-from maskwright.integrations import _options
-from maskwright.integrations._options import Options, Whitespace
+from maskwright.integrations._serving import log, metrics, options
+from maskwright.integrations._serving.log import LOG
+from maskwright.integrations._serving.options import GrammarOptions, Options, Spelling
+from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line
+from maskwright.integrations._serving.text import Batch, Text, first_matcher
 from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
-from maskwright.integrations._specs import Grammars, Kind, Spec, compiler_of
-from maskwright.integrations._text import Batch, Text, first_matcher, is_on
 
 if TYPE_CHECKING:
     import torch
 
 NAME = "maskwright"
-#: `0` leaves texts that are cut off at `max_new_tokens`, as other backends do.
-LIMIT_SWITCH = "MASKWRIGHT_SGLANG_LIMIT"
-#: A child of SGLang's own logger, so that lines look like SGLang's.
-LOG = logging.getLogger("sglang.maskwright")
 
 #: The masks of the step that the scheduler's one thread prepares.
 _BATCH = Batch()
@@ -65,10 +63,10 @@ class Limit(NamedTuple):
     stop_token_ids: frozenset[int]
 
     @classmethod
-    def of(cls, params: Any) -> Limit:
-        """By SGLang's parameters of the request."""
+    def of(cls, params: Any, chosen: Options) -> Limit:
+        """By SGLang's parameters of the request, and its options."""
         # A request for no token writes no text.
-        has_limit = is_on(LIMIT_SWITCH, default=True) and params.max_new_tokens
+        has_limit = chosen.has_limit and params.max_new_tokens
         return cls(params.max_new_tokens if has_limit else None, frozenset(params.stop_token_ids or ()))
 
     def __str__(self) -> str:
@@ -107,6 +105,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
         #: Shared by the copies.
         self.looked_up = LookedUp()
         self._text: Text | None = None
+        self.is_canonical = False
         #: As long as what comes before the text: SGLang adds to it for each token of reasoning, and takes away.
         self._before: Sequence[object] = ()
 
@@ -116,14 +115,15 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
             own_ends = self._compiled.tokenizer.eos_token_ids
             first_matcher(self._compiled, limit.n_tokens, sorted(limit.stop_token_ids.difference(own_ends)) or None)
 
-    def bind(self, limit: Limit, before: Sequence[object] = ()) -> None:
+    def bind(self, limit: Limit, before: Sequence[object] = (), spelling: Spelling = "any") -> None:
         """Makes it the text of a request, to be complete within `limit`, less the tokens in `before`.
 
         Raises ValueError if there is no such text; with the least number, if every text is longer.
         """
         self.looked_up.add(limit)
-        self._text = Text(self._compiled, limit.stop_token_ids, limit.n_tokens, _BATCH, log=LOG)
+        self._text = Text(self._compiled, limit.stop_token_ids, limit.n_tokens, _BATCH, spelling=spelling)
         self._before = before
+        self.is_canonical = spelling == "canonical"
 
     @property
     def text(self) -> Text:
@@ -191,36 +191,37 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 class Backend(BaseGrammarBackend):  # type: ignore[misc]
     """Compiles what requests ask for, in SGLang's threads."""
 
-    def __init__(self, compiler: Compiler, options: Options, whitespace: Whitespace | None) -> None:
+    def __init__(self, compiler: Compiler, chosen: Options) -> None:
         super().__init__()
-        self._grammars = Grammars(compiler, LOG, options)
-        self._whitespace = whitespace
+        self._grammars = Grammars(compiler, chosen)
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
         """A JSON Schema; `$$ANY$$` stands for any JSON."""
-        return self._dispatch("json", lambda: "true" if key_string == "$$ANY$$" else key_string)
+        return self._dispatch("json", key_string, lambda text: "true" if text == "$$ANY$$" else text)
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
         """A pattern for the whole text."""
-        return self._dispatch("regex", lambda: key_string)
+        return self._dispatch("regex", key_string, lambda text: text)
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
         """GBNF, or a Lark grammar."""
-        return self._dispatch("grammar", lambda: without_header(key_string))
+        return self._dispatch("grammar", key_string, without_header)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
         """A structural tag as xgrammar takes it, or in SGLang's older form."""
-        return self._dispatch("structural_tag", lambda: as_structural_tag(key_string))
+        return self._dispatch("structural_tag", key_string, as_structural_tag)
 
-    def _dispatch(self, kind: Kind, text: Callable[[], str]) -> BaseGrammarObject:
+    def _dispatch(self, kind: Kind, key_string: str, read: Callable[[str], str]) -> BaseGrammarObject:
+        chosen = key_string.options if isinstance(key_string, _Keyed) else self._grammars.options.grammar
         try:
-            return self._grammar(Spec(kind, text(), self._whitespace))
+            return self._grammar(Spec(kind, read(str(key_string)), chosen))
         except ValueError as error:
-            return InvalidGrammarObject(str(error))
+            metrics.count("maskwright_requests_refused", reason="grammar")
+            return InvalidGrammarObject(one_line(error))
 
     def _grammar(self, spec: Spec) -> Grammar:
         dispatch_type = "ebnf" if spec.kind == "grammar" else spec.kind
-        return Grammar(self._grammars.get(spec), spec, GrammarStats(dispatch_type=dispatch_type))
+        return Grammar(self._grammars.get(spec, _REQUEST_ID.get()), spec, GrammarStats(dispatch_type=dispatch_type))
 
     def set_cache(self, key: tuple[str, str], value: BaseGrammarObject) -> None:
         """Keeps a grammar; drops the oldest if there are too many."""
@@ -234,7 +235,8 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         Raises maskwright.Error for a frame that cannot be compiled.
         """
         content = as_format(grammar.spec)
-        return None if content is None else self._grammar(Spec("structural_tag", json.dumps(frame(content)), self._whitespace))
+        tag = None if content is None else json.dumps(frame(content))
+        return None if tag is None else self._grammar(Spec("structural_tag", tag, grammar.spec.options))
 
     # What strict reasoning needs to change masks.
 
@@ -283,11 +285,17 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     is_alone = getattr(server_args, "tp_size", 1) == 1 and getattr(server_args, "pp_size", 1) == 1
     # Which tokens a bounded mask lacks depends on what the process did before. All ranks take one rank's token, and another rank could need
     # too much work to find out that it is allowed.
-    options = _options.read()
-    compiler = compiler_of(_read(tokenizer, vocab_size, eos_token_ids), options, bounds_work=is_alone)
-    backend = Backend(compiler, options, whitespace_in(serving))
+    global _server
+    chosen = options.read()
+    if (whitespace := whitespace_in(serving)) is not None:
+        chosen = chosen._replace(grammar=chosen.grammar._replace(whitespace=whitespace))
+    compiler = compiler_of(_read(tokenizer, vocab_size, eos_token_ids), chosen, bounds_work=is_alone)
+    backend = Backend(compiler, chosen)
     _hook()
-    LOG.info("grammars are Maskwright's %s; %s", __version__, options)
+    _server = chosen
+    metrics.started()
+    log.follow(logging.getLogger("sglang"))
+    LOG.info("grammars are those of Maskwright %s; %s", __version__, chosen)
     if serving.reasoning_parser:
         parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
         # Without the end of reasoning in the vocabulary, SGLang says so and masks from the first token on.
@@ -338,42 +346,89 @@ def _hook() -> None:
         )
 
 
-#: The limit of the request that the scheduler's one thread takes in.
-_limit: Limit | None = None
+#: The options of the server.
+_server = Options()
+
+
+class _Keyed(str):
+    """What a request asks for, with options of its own: another key of SGLang's cache than the same text without."""
+
+    options: GrammarOptions
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Keyed) and self.options == other.options and str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        return hash((str.__hash__(self), self.options))
+
+
+class _Taken(NamedTuple):
+    """The request that the scheduler's one thread takes in."""
+
+    limit: Limit
+    request_id: str | None
+
+
+_taken: _Taken | None = None
+#: The request for which a thread of SGLang compiles.
+_REQUEST_ID: contextvars.ContextVar[str | None] = contextvars.ContextVar("request_id", default=None)
 
 
 def _take_in(method: Any, manager: Any, req: Any) -> bool:
-    """Lets `_get_grammar` know the limit of the request that it is asked for."""
-    global _limit
-    _limit = Limit.of(req.sampling_params)
+    """Lets `_get_grammar` know the limit of the request that it is asked for, and puts the request's options into the key of its grammar."""
+    global _taken
+    params = req.sampling_params
+    asked = {name: text for name in _ASKED if (text := getattr(params, name, None)) is not None}
+    if not asked:
+        return bool(method(manager, req))
     try:
+        chosen = _server.for_request(params.custom_params)
+    except ValueError as error:
+        _refuse(req, "options", f"custom_params: {error}")
+        return False
+    _taken = _Taken(Limit.of(params, chosen), getattr(req, "rid", None))
+    try:
+        if chosen.grammar != _server.grammar:
+            for name, text in asked.items():
+                keyed = _Keyed(text)
+                keyed.options = chosen.grammar
+                setattr(params, name, keyed)
         is_waiting: bool = method(manager, req)
         return is_waiting
     finally:
-        _limit = None
+        _taken = None
+        for name, text in asked.items():
+            setattr(params, name, text)
+
+
+_ASKED = ("json_schema", "regex", "ebnf", "structural_tag")
 
 
 def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
     """A grammar and whether it is ready. It is not until the limit has been looked up."""
-    limit = _limit
+    taken = _taken
     known = backend.cache.get(key)
     text = _parts(known)[0]
-    if limit is None or (known is not None and (text is None or text.looked_up.has(limit))):
+    if taken is None or (known is not None and (text is None or text.looked_up.has(taken.limit))):
+        if known is not None:
+            metrics.count("maskwright_grammar_cache_hits")
         ready: tuple[Any, bool] = method(backend, key, require_reasoning)
         return ready
 
     def make() -> Any:
         if known is None:
+            _REQUEST_ID.set(taken.request_id)
             made = backend._init_value_dispatch(key, require_reasoning)
         else:
+            metrics.count("maskwright_grammar_cache_hits")
             made = known.copy()
             made.maybe_init_reasoning(require_reasoning)
         text = _parts(made)[0]
         if text is not None:
-            text.look_up(limit)
+            text.look_up(taken.limit)
         return made
 
-    future: Future[Any] = backend.executor.submit(make)
+    future: Future[Any] = backend.executor.submit(contextvars.Context().run, make)
     return future, False
 
 
@@ -383,11 +438,17 @@ def _bind_request(method: Any, manager: Any, req: Any) -> None:
     text, before = _parts(req.grammar)
     if text is None:
         return
-    limit = Limit.of(req.sampling_params)
+    chosen = _server.for_request(req.sampling_params.custom_params)
+    limit = Limit.of(req.sampling_params, chosen)
     try:
-        text.bind(limit, before)
+        text.bind(limit, before, chosen.spelling)
     except ValueError as error:
-        req.set_finish_with_abort(f"{text.spec.kind} with {limit}: {error}")
+        _refuse(req, "limit", f"{text.spec.kind} with {limit}: {one_line(error)}")
+
+
+def _refuse(req: Any, reason: str, message: str) -> None:
+    metrics.count("maskwright_requests_refused", reason=reason)
+    req.set_finish_with_abort(message)
 
 
 def _parts(grammar: Any) -> tuple[Grammar | None, Sequence[object]]:
@@ -423,8 +484,8 @@ def _traverse_tree(
     text = grammar if isinstance(grammar, Grammar) else None
     if text is None and getattr(grammar, "reasoning_in_grammar", True) is False and grammar._is_generation():
         text = _parts(grammar)[0]
-    if text is None:
-        # Reasoning may end within the draft.
+    if text is None or text.is_canonical:
+        # Reasoning may end within the draft, or the spelling of it change.
         original(retrieve_next_token, retrieve_next_sibling, draft_tokens, grammar, allocate_token_bitmask, vocab_size)
         return
     if text.is_terminated():

@@ -13,36 +13,38 @@ backends, so `register` puts functions around some methods:
 * `StructuredOutputManager._get_constraint_bounds`: says how many tokens come before the text.
 * `StructuredOutputManager.grammar_bitmask`: the masks of a step without drafted tokens are filled in one call.
 
+* `StructuredOutputManager.validate_tokens`: fills in forced tokens as drafts, and `accept_tokens` counts those that were taken.
+
 Rejected: taking only the place of one of vLLM's backends, which is told neither the limit nor the tokenizer when a
-request is checked.
+request is checked. Drafting beside methods that draw their drafts from a distribution (EAGLE, draft models): what is sampled would no
+longer follow the model's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import logging
 import threading
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from maskwright._maskwright import Tokenizer, TokenizerError, __version__
-from maskwright.integrations import _options
-from maskwright.integrations._specs import Grammars, Kind, Spec, compiler_of, whitespace_of
-from maskwright.integrations._text import Batch, Text, first_matcher, is_on
+from maskwright.integrations._serving import log, metrics, options
+from maskwright.integrations._serving.log import LOG
+from maskwright.integrations._serving.options import Options
+from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, whitespace_of
+from maskwright.integrations._serving.text import Batch, Text, first_matcher
 
 if TYPE_CHECKING:
     import torch
 
-#: A child of vLLM's own logger, so that lines look like vLLM's.
-LOG = logging.getLogger("vllm.maskwright")
-
 #: Turns the adapter on.
 SWITCH = "MASKWRIGHT_VLLM"
-#: `0` leaves texts that are cut off at `max_tokens`, as other backends do.
-LIMIT_SWITCH = "MASKWRIGHT_VLLM_LIMIT"
+#: Methods of speculative decoding whose drafts are checked without their probabilities, so that any token may be drafted.
+_DRAFTING = ("custom_class", "ngram")
 
 
 class Backend:
@@ -53,22 +55,34 @@ class Backend:
         self._grammars = grammars_of(tokenizer, vllm_config.model_config)
         self._n_words = (max(vocab_size, self._grammars.compiler.tokenizer.vocab_size) + 31) // 32
         self.batch = Batch()
+        #: How many requests the last step had.
+        self.n_running = 0
 
     def compile_grammar(
         self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> Text:
         """A text without limit. Raises maskwright.Error, which says where the spec is wrong."""
-        spec = spec_of(request_type, grammar_spec, self._config.structured_outputs_config)
-        return Text(self._grammars.get(spec), stop_token_ids or (), batch=self.batch, log=LOG)
+        chosen = self._grammars.options
+        spec = spec_of(request_type, grammar_spec, chosen, self._config.structured_outputs_config)
+        return Text(self._grammars.get(spec), stop_token_ids or (), batch=self.batch, spelling=chosen.spelling)
 
     def compile_request(self, request: Any) -> Text:
         """The text of a request, complete within what it may write. Raises ValueError, which says what is wrong."""
         asked = request.structured_output_request
+        chosen = self._grammars.options.for_request(request.sampling_params.extra_args)
         request_type, text = asked.structured_output_key
-        spec = spec_of(request_type, text, self._config.structured_outputs_config, asked.params)
+        spec = spec_of(request_type, text, chosen, self._config.structured_outputs_config, asked.params)
+        grammar = self._grammars.get(spec, request.request_id)
+        limit = _limit_of(request, self._config.model_config.max_model_len, chosen)
         stops = request.sampling_params.all_stop_token_ids
-        limit = _limit_of(request, self._config.model_config.max_model_len)
-        return Text(self._grammars.get(spec), stops, limit, self.batch, log=LOG)
+        return Text(grammar, stops, limit, self.batch, spelling=chosen.spelling)
+
+    def forced_after(self, text: Text, drafted: list[int]) -> list[int]:
+        """Tokens that the grammar forces after those that are drafted already, for the model to check in the same step."""
+        speculation = getattr(self._config, "speculative_config", None)
+        if speculation is None or speculation.method not in _DRAFTING or self.n_running > self._grammars.options.n_drafting:
+            return []
+        return text.forced_after(drafted, speculation.num_speculative_tokens - len(drafted))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows that allow every token."""
@@ -80,14 +94,30 @@ class Backend:
         """Nothing is held but memory."""
 
 
+class Drafts:
+    """What `--speculative-config '{"method": "custom_class", "model": "maskwright.integrations.vllm.Drafts", …}'` names. It drafts
+    nothing: vLLM then asks the grammar which drafts are valid, and there the forced tokens are filled in.
+    """
+
+    def __init__(self, vllm_config: Any) -> None:
+        if not options.is_on(SWITCH):
+            raise ValueError(f"forced tokens are drafted by Maskwright's backend: set {SWITCH}=1 in the server's environment")
+
+    def load_model(self, *_: Any, **__: Any) -> None:
+        """There is none."""
+
+    def propose(self, sampled_token_ids: list[list[int]], *_: Any, **__: Any) -> list[list[int]]:
+        """No drafts for any request."""
+        return [[] for _ in sampled_token_ids]
+
+
 def register() -> None:
     """Makes Maskwright the backend of this process's structured outputs, if `MASKWRIGHT_VLLM` is set.
 
     Raises RuntimeError if this version of vLLM lacks what is to be replaced, ValueError for an option with a wrong value.
     """
-    if not is_on(SWITCH, default=False):
+    if not options.is_on(SWITCH):
         return
-    import vllm.v1.structured_output.backend_outlines as slot
     from vllm.sampling_params import SamplingParams
     from vllm.v1.engine.async_llm import AsyncLLM
     from vllm.v1.structured_output import StructuredOutputManager as Manager
@@ -95,30 +125,58 @@ def register() -> None:
 
     if getattr(Manager.grammar_init, "is_maskwright", False):
         return
+    chosen = options.read()
+    owners = {"SamplingParams": SamplingParams, "AsyncLLM": AsyncLLM, "StructuredOutputManager": Manager}
+    check({name: owners[name.split(".")[0]] for name in _WRAPPED})
     StructuredOutputBackend.register(Backend)
     StructuredOutputGrammar.register(Text)
-    # Offline beam search finds its backend by name, and so does the check of requests.
+    _take_slot()
+    for name, (function, _) in _WRAPPED.items():
+        owner, method = name.split(".")
+        _wrap(owners[owner], method, function)
+    metrics.publish()
+    metrics.started()
+    log.follow(logging.getLogger("vllm"))
+    LOG.info("structured outputs are those of Maskwright %s; %s", __version__, chosen)
+
+
+def check(owners: Mapping[str, Any]) -> None:
+    """Whether classes of vLLM, given by the names of what is wrapped, have these methods, and take what they are given here.
+
+    Raises RuntimeError for the first that does not.
+    """
+    for name, (_, parameters) in _WRAPPED.items():
+        method = getattr(owners[name], name.split(".")[1], None)
+        if method is None:
+            raise RuntimeError(f"this version of vLLM has no {name}, which {_NEEDS}")
+        if parameters is None:
+            continue
+        signature = inspect.signature(method)
+        try:
+            signature.bind("self", *parameters)
+        except TypeError:
+            raise RuntimeError(f"in this version of vLLM {name} takes {signature}, and not {', '.join(parameters)}, as {_NEEDS}") from None
+
+
+_NEEDS = (
+    f"Maskwright's adapter needs: it was made for vLLM 0.32 and 0.33. Without {SWITCH}, vLLM's own backends are used; "
+    "a newer Maskwright may know this version"
+)
+
+
+def _take_slot() -> None:
+    """Offline beam search finds its backend by name, and so does the check of requests, in versions that have this backend."""
+    try:
+        import vllm.v1.structured_output.backend_outlines as slot
+    except ImportError:
+        return
     slot.OutlinesBackend = Backend
     slot.validate_structured_output_request_outlines = lambda params: None
-    _wrap(SamplingParams, "_validate_structured_outputs", _validate)
-    _wrap(AsyncLLM, "__init__", _start_server)
-    _wrap(AsyncLLM, "add_request", _add_request)
-    _wrap(Manager, "__init__", _start_engine)
-    _wrap(Manager, "grammar_init", _grammar_init)
-    _wrap(Manager, "_create_grammar", _create_grammar)
-    _wrap(Manager, "_get_constraint_bounds", _get_constraint_bounds)
-    _wrap(Manager, "grammar_bitmask", _grammar_bitmask)
-    LOG.info("structured outputs are Maskwright's %s; %s", __version__, _options.read())
 
 
 def _wrap(owner: Any, name: str, function: Any) -> None:
     """Puts a function, which is given the method in its place first, in the place of a method."""
-    method = getattr(owner, name, None)
-    if method is None:
-        raise RuntimeError(
-            f"this version of vLLM has no {owner.__name__}.{name}, which Maskwright's adapter needs: it was made for vLLM "
-            f"0.32; without {SWITCH}, vLLM's own backends are used"
-        )
+    method = getattr(owner, name)
 
     @functools.wraps(method)
     def wrapped(*args: Any, **keywords: Any) -> Any:
@@ -131,25 +189,57 @@ def _wrap(owner: Any, name: str, function: Any) -> None:
 def _validate(method: Any, params: Any, model_config: Any, structured_outputs_config: Any, tokenizer: Any) -> None:
     """Refuses a request that cannot be served, in the API server. The method checks what all backends have in common."""
     config = structured_outputs_config
-    method(params, model_config, None if config is None else SimpleNamespace(backend="outlines"), tokenizer)
+    method(params, model_config, None if config is None else _Checked(config), tokenizer)
     asked = params.structured_outputs
     if config is None or asked is None:
         return
     from vllm.exceptions import VLLMValidationError
     from vllm.v1.structured_output.request import get_structured_output_key
 
+    class Refusal(VLLMValidationError):  # type: ignore[misc]
+        """Its text does not repeat the parameter's name."""
+
+        def __init__(self, reason: str, parameter: str, said: str, error: Exception) -> None:
+            metrics.count("maskwright_requests_refused", reason=reason)
+            self.said = f"{said}: {one_line(error)}"
+            super().__init__(self.said, parameter=parameter)
+
+        def __str__(self) -> str:
+            return self.said
+
     request_type, text = get_structured_output_key(asked)
+    parameter = f"structured_outputs.{request_type.name.lower()}"
     try:
-        grammar = grammars_of(tokenizer, model_config).get(spec_of(request_type, text, config, asked))
+        grammars = grammars_of(tokenizer, model_config)
     except ValueError as error:
-        raise VLLMValidationError(f"structured_outputs.{request_type.name.lower()}: {error}") from error
+        raise Refusal("tokenizer", parameter, parameter, error) from error
+    try:
+        chosen = grammars.options.for_request(params.extra_args)
+    except ValueError as error:
+        raise Refusal("options", "vllm_xargs", "vllm_xargs", error) from error
+    try:
+        grammar = grammars.get(spec_of(request_type, text, chosen, config, asked))
+    except ValueError as error:
+        raise Refusal("grammar", parameter, parameter, error) from error
     stops = params.stop_token_ids or None
-    limit = params.max_tokens if _has_limit(params) else None
+    limit = params.max_tokens if _has_limit(params, chosen) else None
     try:
         first_matcher(grammar, limit, stops)
     except ValueError as error:
         given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
-        raise VLLMValidationError(f"structured_outputs with{given}: {error}") from error
+        raise Refusal("limit", parameter if limit is None else "max_tokens", f"structured_outputs with{given}", error) from error
+
+
+class _Checked:
+    """A configuration of structured outputs in which the backend is one that vLLM's own check knows."""
+
+    backend = "outlines"
+
+    def __init__(self, config: Any) -> None:
+        self._config = config
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._config, name)
 
 
 def _start_server(method: Any, engine: Any, *rest: Any, **keywords: Any) -> None:
@@ -191,7 +281,8 @@ def _create_grammar(method: Any, manager: Any, request: Any) -> Text:
     try:
         return cast("Backend", manager.backend).compile_request(request)
     except Exception as error:
-        LOG.warning("request %s is refused: %s", request.request_id, error)
+        LOG.warning("request %s is refused: %s", request.request_id, one_line(error))
+        metrics.count("maskwright_requests_refused", reason="engine")
         raise
 
 
@@ -213,20 +304,46 @@ def _grammar_bitmask(
     structured_output_request_ids: Any,
     scheduled_spec_decode_tokens: Mapping[str, list[int]],
 ) -> Any:
-    drafts = scheduled_spec_decode_tokens
     backend = manager.backend
-    if not isinstance(backend, Backend) or any(drafts.values()):
-        return method(manager, requests, structured_output_request_ids, drafts)
+    if not isinstance(backend, Backend):
+        return method(manager, requests, structured_output_request_ids, scheduled_spec_decode_tokens)
+    backend.n_running = len(requests)
+    drafted = [requests[name] for name, tokens in scheduled_spec_decode_tokens.items() if tokens and name in requests]
+    backend.batch.moving = {text for request in drafted if (text := _text_of(request)) is not None}
     backend.batch.is_open = True
     try:
         # An array over the memory of the rows.
-        return method(manager, requests, structured_output_request_ids, drafts)
+        return method(manager, requests, structured_output_request_ids, scheduled_spec_decode_tokens)
     finally:
         backend.batch.fill()
 
 
-def spec_of(request_type: Any, text: str, config: Any, params: Any = None) -> Spec:
-    """What a request asks for, by vLLM's enum, the configuration and the request's own options.
+def _validate_tokens(method: Any, manager: Any, request: Any, spec_tokens: list[int]) -> list[int]:
+    """Valid drafts, and after them the tokens that are forced."""
+    drafted: list[int] = method(manager, request, spec_tokens)
+    text = _text_of(request)
+    # While the model reasons, no token is forced.
+    if text is None or manager._get_constraint_bounds(request, drafted).grammar_start > 0:
+        return drafted
+    return drafted + cast("Backend", manager.backend).forced_after(text, drafted)
+
+
+def _accept_tokens(method: Any, manager: Any, request: Any, new_token_ids: list[int]) -> bool:
+    is_accepted: bool = method(manager, request, new_token_ids)
+    text = _text_of(request)
+    if text is not None:
+        text.count_accepted(new_token_ids)
+    return is_accepted
+
+
+def _text_of(request: Any) -> Text | None:
+    asked = request.structured_output_request
+    text = None if asked is None else asked.grammar
+    return text if isinstance(text, Text) else None
+
+
+def spec_of(request_type: Any, text: str, chosen: Options, config: Any, params: Any = None) -> Spec:
+    """What a request asks for, by vLLM's enum, the options, the configuration and the request's own parameters.
 
     Raises GrammarError for a pattern of white space that is not supported.
     """
@@ -234,24 +351,24 @@ def spec_of(request_type: Any, text: str, config: Any, params: Any = None) -> Sp
     is_compact = any(each.disable_any_whitespace for each in given)
     is_closed = any(each.disable_additional_properties for each in given)
     pattern = None if params is None else params.whitespace_pattern
-    whitespace = "compact" if is_compact else None if pattern is None else whitespace_of(pattern)
-    return Spec(cast("Kind", request_type.name.lower()), text, whitespace, is_closed)
+    whitespace = "compact" if is_compact else chosen.grammar.whitespace if pattern is None else whitespace_of(pattern)
+    return Spec(cast("Kind", request_type.name.lower()), text, chosen.grammar._replace(whitespace=whitespace), is_closed)
 
 
-def _limit_of(request: Any, max_model_len: int) -> int | None:
+def _limit_of(request: Any, max_model_len: int, chosen: Options) -> int | None:
     """The most tokens that vLLM lets a request write; None if it may not be held to them."""
     # Streamed input changes the limit of its request while it arrives.
-    if request.resumable or not _has_limit(request.sampling_params):
+    if request.resumable or not _has_limit(request.sampling_params, chosen):
         return None
     limit: int = min(request.max_tokens, max_model_len - request.num_prompt_tokens)
     return max(limit, 0)
 
 
-def _has_limit(params: Any) -> bool:
+def _has_limit(params: Any, chosen: Options) -> bool:
     """Whether the text is to be complete within the request's limit."""
     transfer = (params.extra_args or {}).get("kv_transfer_params") or {}
     # Where another engine writes the text, this one is asked for one token.
-    return is_on(LIMIT_SWITCH, default=True) and not transfer.get("do_remote_decode")
+    return chosen.has_limit and not transfer.get("do_remote_decode")
 
 
 #: For each tokenizer, with the width of the logits.
@@ -268,8 +385,8 @@ def grammars_of(tokenizer: Any, model_config: Any) -> Grammars:
     with _LOCK:
         known = _GRAMMARS.get(tokenizer)
         if known is None or known[0] != vocab_size:
-            options = _options.read()
-            made = Grammars(compiler_of(_read(tokenizer, model_config, vocab_size), options), LOG, options)
+            chosen = options.read()
+            made = Grammars(compiler_of(_read(tokenizer, model_config, vocab_size), chosen), chosen)
             known = _GRAMMARS[tokenizer] = (vocab_size, made)
     return known[1]
 
@@ -286,3 +403,24 @@ def _read(tokenizer: Any, model_config: Any, vocab_size: int) -> Tokenizer:
         raise TokenizerError(
             f"a fast tokenizer of transformers is expected (--tokenizer-mode hf), not {type(tokenizer).__name__}"
         ) from error
+
+
+#: What stands around vLLM's methods, and what it gives to each; None if that is whatever it is given itself.
+_WRAPPED: dict[str, tuple[Any, tuple[str, ...] | None]] = {
+    "SamplingParams._validate_structured_outputs": (_validate, ("model_config", "structured_outputs_config", "tokenizer")),
+    "AsyncLLM.__init__": (_start_server, None),
+    "AsyncLLM.add_request": (_add_request, ("request_id", "prompt", "params")),
+    "StructuredOutputManager.__init__": (_start_engine, None),
+    "StructuredOutputManager.grammar_init": (_grammar_init, ("request",)),
+    "StructuredOutputManager._create_grammar": (_create_grammar, ("request",)),
+    "StructuredOutputManager._get_constraint_bounds": (
+        _get_constraint_bounds,
+        ("request", "spec_tokens", "spec_tokens_committed"),
+    ),
+    "StructuredOutputManager.grammar_bitmask": (
+        _grammar_bitmask,
+        ("requests", "structured_output_request_ids", "scheduled_spec_decode_tokens"),
+    ),
+    "StructuredOutputManager.validate_tokens": (_validate_tokens, ("request", "spec_tokens")),
+    "StructuredOutputManager.accept_tokens": (_accept_tokens, ("request", "new_token_ids")),
+}

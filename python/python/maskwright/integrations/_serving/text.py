@@ -7,20 +7,35 @@ in the log and refuses its next token, with which the server ends that request.
 Limit: a request may write `limit` tokens, of which `n_before` come before the text (reasoning). The text is complete
 within `limit - n_before`. What comes before is known only when the text begins, so the matcher is made then. Drafted
 tokens may begin a text and be rolled back; the limit is then settled again.
+
+Forced tokens: where the grammar leaves one text, `forced_after` gives the tokens with which the tokenizer spells it, for the server to
+draft. With the spelling "canonical" the masks allow no other tokens there. What was found is kept, so that a spelling that was begun is
+gone on with. Invariant of `_plans`: they begin one after the other and not after the text so far, and the text has the tokens of each at
+its place, as far as it goes.
 """
 
 from __future__ import annotations
 
-import logging
-import os
+import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskwright._maskwright import BatchError, CompiledGrammar, Matcher, fill_next_token_bitmask_batch
+from maskwright.integrations._serving import metrics
+from maskwright.integrations._serving.log import LOG
+from maskwright.integrations._serving.options import Spelling
 
 if TYPE_CHECKING:
     import numpy as np
     import torch
+
+
+class _Plan(NamedTuple):
+    """Tokens that are forced."""
+
+    begin: int
+    """How many tokens of the text come before them."""
+    tokens: list[int]
 
 
 class Text:
@@ -29,7 +44,7 @@ class Text:
     * `stop_token_ids`: the tokens that end it beside the tokenizer's own.
     * `limit`: the most tokens of the request's output; None for no limit.
     * `batch`: where masks are collected and then filled together, if at all.
-    * `log`: the server's.
+    * `spelling`: whether forced text may be spelled with any tokens.
 
     Raises ValueError if there is no such text: see `first_matcher`.
     """
@@ -41,10 +56,10 @@ class Text:
         limit: int | None = None,
         batch: Batch | None = None,
         *,
-        log: logging.Logger,
+        spelling: Spelling = "any",
     ) -> None:
         self._grammar = grammar
-        self._log = log
+        self._is_canonical = spelling == "canonical"
         own_ends = set(grammar.tokenizer.eos_token_ids)
         self._stops = sorted(set(stop_token_ids) - own_ends) or None
         #: The tokens that end it.
@@ -53,6 +68,9 @@ class Text:
         self._batch = batch
         self._n_before = 0
         self._error: Exception | None = None
+        self._plans: list[_Plan] = []
+        #: The tokens that are drafted in this step, and how many of them others drafted.
+        self._draft: tuple[list[int], int] = [], 0
         self._matcher: Matcher | None = first_matcher(grammar, limit, self._stops)
 
     def begins_after(self, n: int) -> None:
@@ -67,7 +85,7 @@ class Text:
         """Accepts tokens, and returns whether all are allowed. Tokens after the end of the text count as allowed."""
         why = self.refusal_of(tokens)
         if why is not None:
-            self._log.error("request %s fails: %s", request_id, why)
+            LOG.error("request %s fails: %s", request_id, why)
         return why is None
 
     def refusal_of(self, tokens: list[int]) -> str | None:
@@ -75,6 +93,7 @@ class Text:
         try:
             matcher = self._begun()
             if self._error is None and not matcher.is_terminated():
+                self._leave_plan(matcher.n_tokens, tokens)
                 n = matcher.accept_tokens(tokens)
                 if n < len(tokens) and not matcher.is_terminated():
                     return f"token {tokens[n]} was not allowed: {matcher.explain(tokens[n])}"
@@ -88,28 +107,66 @@ class Text:
             return []
         try:
             matcher = self._begun()
-            return [] if matcher.is_terminated() else tokens[: matcher.validate_tokens(tokens)]
+            if matcher.is_terminated():
+                return []
+            valid = tokens[: matcher.validate_tokens(tokens)]
+            return self._canonical(matcher, valid) if self._is_canonical else valid
         except Exception as error:
             self._fail(error)
             return []
+
+    def forced_after(self, drafted: list[int], n: int) -> list[int]:
+        """At most `n` tokens that the grammar forces after `drafted`, which are valid, as the tokenizer spells them. The token that ends the
+        text is none of them: a model that has checked the others samples it in the same pass. The state does not change.
+        """
+        try:
+            matcher = self._begun()
+            if self._error is not None or n <= 0 or matcher.is_terminated():
+                return []
+            self._leave_plan(matcher.n_tokens, drafted)
+            n_accepted = matcher.accept_tokens(drafted)
+            is_over = n_accepted < len(drafted) or matcher.is_terminated()
+            forced = [] if is_over else [token for token in self._forced(matcher) if token not in self.ends][:n]
+            self.rollback(n_accepted)
+        except Exception as error:
+            self._fail(error)
+            return []
+        metrics.count("maskwright_forced_tokens_drafted", len(forced))
+        self._draft = [*drafted, *forced], len(drafted)
+        return forced
+
+    def count_accepted(self, tokens: list[int]) -> None:
+        """Counts the drafted ones among the tokens of a step."""
+        (draft, n_others), self._draft = self._draft, ([], 0)
+        n_alike = next((i for i, pair in enumerate(zip(draft, tokens, strict=False)) if pair[0] != pair[1]), min(len(draft), len(tokens)))
+        metrics.count("maskwright_forced_tokens_accepted", max(n_alike - n_others, 0))
 
     def rollback(self, num_tokens: int) -> None:
         """Undoes the last accepted tokens."""
         if num_tokens > 0 and self._error is None:
             try:
-                self._begun().rollback(num_tokens)
+                matcher = self._begun()
+                matcher.rollback(num_tokens)
+                while self._plans and self._plans[-1].begin > matcher.n_tokens:
+                    self._plans.pop()
             except Exception as error:
                 self._fail(error)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Writes which tokens may come next into a row, now or with the other rows of the step."""
-        matcher = None
         try:
             matcher = self._begun()
-            if self._batch is not None and self._batch.is_open:
+            forced = self._forced(matcher) if self._is_canonical and self._error is None else []
+            if forced:
+                bitmask[batch_index] = 0
+                bitmask[batch_index, forced[0] // 32] = _bit(forced[0])
+                return
+            if self._batch is not None and self._batch.takes(self):
                 self._batch.rows.append((self, matcher, bitmask, batch_index))
                 return
+            start = time.perf_counter()
             matcher.fill_next_token_bitmask(bitmask, batch_index)
+            _count_masks([matcher], time.perf_counter() - start)
         except Exception as error:
             self._fail(error)
         if self._error is not None:
@@ -131,7 +188,7 @@ class Text:
 
     def reset(self) -> None:
         """Goes back to the beginning of the text."""
-        self._error = None
+        self._error, self._plans = None, []
         if self._matcher is not None:
             self._matcher.reset()
 
@@ -142,12 +199,46 @@ class Text:
             try:
                 self._matcher = Matcher(self._grammar, limit, self._stops)
             except ValueError as error:
-                self._log.warning("%d tokens were written before the text, which will be cut off: %s", self._n_before, error)
+                LOG.warning("%d tokens were written before the text, which will be cut off: %s", self._n_before, error)
+                metrics.count("maskwright_texts_cut_off")
                 self._matcher = Matcher(self._grammar, None, self._stops)
         return self._matcher
 
+    def _forced(self, matcher: Matcher) -> list[int]:
+        """The tokens that the grammar forces here, as the tokenizer spells them. Fewer if there is no room for more within the limit."""
+        begin = matcher.n_tokens
+        if self._plans and begin < self._plans[-1].begin + len(self._plans[-1].tokens):
+            return self._plans[-1].tokens[begin - self._plans[-1].begin :]
+        tokens = matcher.forced_tokens()
+        tokens = tokens[: matcher.validate_tokens(tokens)]
+        if tokens:
+            self._plans.append(_Plan(begin, tokens))
+        return tokens
+
+    def _leave_plan(self, begin: int, tokens: list[int]) -> None:
+        """Drops the plan if `tokens`, which come next, are not those of it."""
+        if self._plans:
+            planned = self._plans[-1].tokens[begin - self._plans[-1].begin :]
+            if tokens[: len(planned)] != planned[: len(tokens)]:
+                self._plans.pop()
+
+    def _canonical(self, matcher: Matcher, tokens: list[int]) -> list[int]:
+        """The first of some valid tokens, as far as forced text is spelled as the tokenizer does."""
+        n_accepted = 0
+        for token in tokens:
+            forced = [] if matcher.is_terminated() else self._forced(matcher)
+            if forced[:1] not in ([], [token]):
+                break
+            self._leave_plan(matcher.n_tokens, [token])
+            if not matcher.accept_token(token):
+                break
+            n_accepted += 1
+        self.rollback(n_accepted)
+        return tokens[:n_accepted]
+
     def _fail(self, error: Exception) -> None:
-        self._log.error("a request fails: %s", error)
+        LOG.error("a request fails: %s", error)
+        metrics.count("maskwright_texts_failed")
         self._error = error
 
 
@@ -165,15 +256,22 @@ class Batch:
 
     def __init__(self) -> None:
         self.is_open = False
+        #: Texts that move on while the step collects masks.
+        self.moving: set[Text] = set()
         #: Each with its own row. vLLM's threads append to it.
         self.rows: list[tuple[Text, Matcher, Any, int]] = []
 
+    def takes(self, text: Text) -> bool:
+        """Whether the mask of a text may be filled at the end of the step."""
+        return self.is_open and text not in self.moving
+
     def fill(self) -> None:
         """Fills the rows that were collected, all of one mask, and closes the batch."""
-        rows, self.rows, self.is_open = self.rows, [], False
+        rows, self.rows, self.is_open, self.moving = self.rows, [], False, set()
         if not rows:
             return
         mask = rows[0][2]
+        start = time.perf_counter()
         try:
             fill_next_token_bitmask_batch([matcher for _, matcher, _, _ in rows], mask, [row for _, _, _, row in rows])
         except Exception as error:
@@ -182,8 +280,17 @@ class Batch:
                 if row in errors:
                     text._fail(errors[row])
                     mask[row] = -1
+        _count_masks([matcher for _, matcher, _, _ in rows], time.perf_counter() - start)
 
 
-def is_on(variable: str, *, default: bool) -> bool:
-    """Whether an environment variable is `1` or the like."""
-    return os.environ.get(variable, str(int(default))).lower() not in ("", "0", "false", "no", "off")
+def _count_masks(matchers: Sequence[Matcher], seconds: float) -> None:
+    n_bounds = sum(matcher.mask_status == "bound" for matcher in matchers)
+    metrics.count("maskwright_masks", len(matchers) - n_bounds, status="exact")
+    metrics.count("maskwright_masks", n_bounds, status="bound")
+    metrics.observe("maskwright_mask_seconds", seconds)
+
+
+def _bit(token: int) -> int:
+    """The word of a mask with the bit of a token, as a signed number of 32 bits."""
+    bit = 1 << token % 32
+    return bit - (1 << 32) if token % 32 == 31 else bit

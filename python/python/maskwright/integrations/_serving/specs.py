@@ -8,9 +8,9 @@ compiles specs for one tokenizer and keeps the ones used last. All of it may be 
 from __future__ import annotations
 
 import json
-import logging
 import re
 import threading
+import time
 from collections import OrderedDict
 from concurrent.futures import Future
 from typing import Any, Literal, NamedTuple
@@ -23,12 +23,12 @@ from maskwright._maskwright import (
     Error,
     GrammarError,
     LimitError,
-    ReportEntry,
     SchemaError,
     Tokenizer,
 )
-from maskwright.integrations import _isolation
-from maskwright.integrations._options import Options, Whitespace
+from maskwright.integrations._serving import isolation, metrics
+from maskwright.integrations._serving.log import LOG
+from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace
 
 Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 
@@ -41,8 +41,7 @@ class Spec(NamedTuple):
     kind: Kind
     text: str
     """A JSON Schema, a pattern, a JSON list of choices, a grammar, or a structural tag as JSON."""
-    whitespace: Whitespace | None = None
-    """None for the server's."""
+    options: GrammarOptions = GrammarOptions()
     is_closed: bool = False
     """Whether objects have no other properties than those that a schema names, unless it says otherwise."""
 
@@ -53,95 +52,112 @@ def compiler_of(tokenizer: Tokenizer, options: Options, *, bounds_work: bool = T
     return Compiler(tokenizer, None if work is None else {"mask_work": work}, threads=options.threads)
 
 
-class Grammars:
-    """The grammars of one compiler, compiled as `options` say, and the errors of those that cannot be compiled. `log` gets a line for
-    each grammar that is not enforced entirely.
-    """
+class _Known:
+    """A spec's grammar or error, once it is compiled."""
 
-    def __init__(self, compiler: Compiler, log: logging.Logger, options: Options = Options()) -> None:
+    def __init__(self) -> None:
+        self.made: Future[CompiledGrammar] = Future()
+        #: What is to be logged when a request with a known id asks for it.
+        self.untold: list[str] = []
+
+
+class Grammars:
+    """The grammars of one compiler, compiled as `options` say, and the errors of those that cannot be compiled."""
+
+    def __init__(self, compiler: Compiler, options: Options = Options()) -> None:
         self.compiler = compiler
         self.options = options
-        self._log = log
         self._lock = threading.Lock()
         #: The one used last is at the end. Those who ask for one that is being compiled wait for it.
-        self._kept: OrderedDict[Spec, Future[CompiledGrammar]] = OrderedDict()
+        self._kept: OrderedDict[Spec, _Known] = OrderedDict()
 
-    def get(self, spec: Spec) -> CompiledGrammar:
-        """The grammar of a spec.
+    def get(self, spec: Spec, request_id: str | None = None) -> CompiledGrammar:
+        """The grammar of a spec. The first request with an id that asks for it is named in the log's lines on what is not enforced.
 
         Raises maskwright.Error, which says where the spec is wrong, also if it was asked for before: a hostile one is compiled once.
         """
         with self._lock:
-            known = self._kept.get(spec)
-            made: Future[CompiledGrammar] = known or Future()
-            self._kept[spec] = made
+            old = self._kept.get(spec)
+            known = self._kept[spec] = old or _Known()
             self._kept.move_to_end(spec)
             if len(self._kept) > self.options.n_kept:
                 self._kept.popitem(last=False)
-        if known is None:
+        if old is None:
             try:
-                made.set_result(self._compile(spec))
+                known.made.set_result(self._compile(spec, known.untold))
             except BaseException as error:
                 # Anything else says nothing about the spec.
                 if not isinstance(error, Error):
                     with self._lock:
-                        if self._kept.get(spec) is made:
+                        if self._kept.get(spec) is known:
                             del self._kept[spec]
-                made.set_exception(error)
-        failure = made.exception()
+                known.made.set_exception(error)
+        else:
+            metrics.count("maskwright_grammar_cache_hits")
+        failure = known.made.exception()
         if failure is not None:
             # Otherwise an error that is raised again and again keeps all frames that it went through.
             raise failure.with_traceback(None)
-        return made.result()
+        if request_id is not None:
+            untold, known.untold = known.untold, []
+            for line in untold:
+                LOG.warning("request %s: %s", request_id, line)
+        return known.made.result()
 
-    def _compile(self, spec: Spec) -> CompiledGrammar:
+    def _compile(self, spec: Spec, untold: list[str]) -> CompiledGrammar:
         cancel = CancelToken()
         timer = threading.Timer(self.options.compile_seconds, cancel.cancel)
         timer.start()
+        start, outcome = time.perf_counter(), "refused"
         try:
-            return self._compile_isolated(spec, cancel)
+            grammar = self._compile_isolated(spec, cancel, untold)
+            outcome = "compiled"
         except CancelledError:
-            raise LimitError(f"compiling it took more than {self.options.compile_seconds} s, which is the limit") from None
+            raise LimitError(
+                f"compiling it took more than {self.options.compile_seconds} s, which is the limit: a smaller or less ambiguous one is needed"
+            ) from None
         finally:
             timer.cancel()
+            metrics.count("maskwright_compilations", kind=spec.kind, outcome=outcome)
+            metrics.observe("maskwright_compile_seconds", time.perf_counter() - start)
+        return grammar
 
-    def _compile_isolated(self, spec: Spec, cancel: CancelToken) -> CompiledGrammar:
-        if spec.kind not in ("json", "structural_tag"):
-            return self._compile_told(spec, cancel)
-        grammar, faults = _isolation.compile_isolated(
-            lambda text: self._compile_told(spec._replace(text=text), cancel), spec.text, self.options.on_tool_error
-        )
+    def _compile_isolated(self, spec: Spec, cancel: CancelToken, untold: list[str]) -> CompiledGrammar:
+        def compile_text(text: str) -> CompiledGrammar:
+            grammar = compile_spec(self.compiler, spec._replace(text=text), cancel)
+            if spec.options.unenforced == "refuse" and (missing := _not_enforced(grammar)):
+                raise SchemaError(f"not enforced: {missing}")
+            return grammar
+
+        if spec.kind in ("json", "structural_tag"):
+            grammar, faults = isolation.compile_isolated(compile_text, spec.text, spec.options.on_tool_error)
+        else:
+            grammar, faults = compile_text(spec.text), []
         for fault in faults:
-            self._log.warning("the tool %s %s: %s", fault.tool, fault.what, fault.error)
-        return grammar
-
-    def _compile_told(self, spec: Spec, cancel: CancelToken) -> CompiledGrammar:
-        """Compiles, and tells what is not enforced, or refuses it."""
-        grammar = compile_spec(self.compiler, spec, cancel, self.options)
-        missing = "; ".join(_told(entry) for entry in grammar.report if entry.status == "not enforced")
-        if missing and self.options.unenforced == "refuse":
-            raise SchemaError(f"not enforced: {missing}")
-        if missing:
+            metrics.count("maskwright_tools_not_compiled")
+            untold.append(f"the tool {fault.tool} {fault.what}: {one_line(fault.error)}")
+        if missing := _not_enforced(grammar):
+            metrics.count("maskwright_grammars_not_enforced", kind=spec.kind)
             text = spec.text if len(spec.text) <= 200 else spec.text[:200] + "…"
-            self._log.warning("not enforced in the %s %s: %s", spec.kind, text, missing)
+            untold.append(f"not enforced in the {spec.kind} {text}: {missing}")
         return grammar
 
 
-def _told(entry: ReportEntry) -> str:
-    tool = "" if entry.tool is None else f"{entry.tool}: "
-    return f"{tool}{entry.keyword} at {entry.pointer or 'the root'}: {entry.reason}"
+def _not_enforced(grammar: CompiledGrammar) -> str:
+    missing = [entry for entry in grammar.report if entry.status == "not enforced"]
+    tools = ["" if entry.tool is None else f"tool {entry.tool}: " for entry in missing]
+    return "; ".join(
+        f"{tool}{entry.keyword} at {entry.pointer or 'the root'}: {entry.reason}" for tool, entry in zip(tools, missing, strict=True)
+    )
 
 
-def compile_spec(
-    compiler: Compiler, spec: Spec, cancel: CancelToken | None = None, options: Options = Options()
-) -> CompiledGrammar:
+def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = None) -> CompiledGrammar:
     """Compiles a spec. Keywords that cannot be enforced are only reported. Strings of grammars and structural tags match the special
     tokens that they name, because servers write them so.
 
     Raises maskwright.Error, which says where the spec is wrong.
     """
-    whitespace = spec.whitespace or options.whitespace
-    order, numbers = options.property_order, options.numbers
+    order, whitespace, numbers = spec.options.property_order, spec.options.whitespace, spec.options.numbers
     if spec.kind == "json":
         schema = _closed(_parse(spec.text)) if spec.is_closed else spec.text
         return compiler.compile_json_schema(
@@ -169,6 +185,14 @@ def compile_spec(
     if is_gbnf(spec.text):
         return compiler.compile_gbnf(spec.text, special_tokens_in_text=True, cancel=cancel)
     return compiler.compile_lark(spec.text, whitespace=whitespace, special_tokens_in_text=True, cancel=cancel)
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, with its place in words: a drawing of it cannot be read in the JSON of an answer."""
+    said, drawing, _ = str(error).partition("\n   ,-[")
+    if drawing and isinstance(error, Error):
+        said += f" (line {error.line}, column {error.column})" + (f"\nHelp: {error.hint}" if error.hint else "")
+    return "; ".join(said.splitlines())
 
 
 def is_gbnf(grammar: str) -> bool:

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from maskwright._maskwright import CancelledError, CompiledGrammar, Error
-from maskwright.integrations._options import OnToolError
+from maskwright.integrations._serving.options import OnToolError
 
 #: What stands before a tool's name where a call begins.
 _BEFORE_NAME = re.compile(r"""(?:"name": ?"|name="|tool="|function=|functions[.]|invoke name=")(?P<name>[^"<>|\s\\]+)""")

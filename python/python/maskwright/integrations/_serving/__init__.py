@@ -1,0 +1,1 @@
+"""What the adapters of servers share. Knows no server, and neither torch nor numpy."""

@@ -1,0 +1,28 @@
+"""The log of the adapters of servers: a logger named `maskwright`, whose lines look like the server's own, with that name in front."""
+
+from __future__ import annotations
+
+import logging
+
+LOG = logging.getLogger("maskwright")
+
+
+def follow(host: logging.Logger) -> None:
+    """Sends lines where `host` sends its own. Without effect if somebody has set up `LOG`."""
+    if LOG.handlers or LOG.filters or LOG.level:
+        return
+    # Formats of servers have no name of a logger in them.
+    LOG.addFilter(_named)
+    LOG.setLevel(host.getEffectiveLevel())
+    owner: logging.Logger | None = host
+    while owner is not None and not owner.handlers and owner.propagate:
+        owner = owner.parent
+    # Those of the root get the lines anyway.
+    if owner is not None and owner.parent is not None:
+        LOG.handlers = list(owner.handlers)
+        LOG.propagate = False
+
+
+def _named(record: logging.LogRecord) -> bool:
+    record.msg, record.args = f"{record.name}: {record.getMessage()}", None
+    return True

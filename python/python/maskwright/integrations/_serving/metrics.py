@@ -1,0 +1,134 @@
+"""Counters of what Maskwright does in a server, for its Prometheus page.
+
+Masks are filled in another process than the one that serves the page. So each process writes its counters to a file of its own, in the
+format of prometheus_client's multi-process mode, and the collector of that mode adds them up. Where a server runs prometheus_client in
+that mode, the files lie in the server's folder, and its own page has them. Otherwise `publish` makes a folder, and adds a collector of it
+to the process's registry. Without either, and without prometheus_client, nothing is counted.
+
+The files are written directly, and not through `prometheus_client.Counter`: whether that class writes files is settled when it is first
+imported, before a server knows of this package.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import tempfile
+import threading
+import time
+from bisect import bisect_left
+from typing import Any
+
+from maskwright._maskwright import __version__
+
+#: The folder that `publish` made, for the processes that are started later.
+_FOLDER = "MASKWRIGHT_METRICS_FOLDER"
+
+_HELP = {
+    "maskwright_info": "The version of Maskwright",
+    "maskwright_grammar_cache_hits": "Requests whose grammar was known, also as one that cannot be compiled",
+    "maskwright_compilations": "Grammars that were compiled, by kind, and whether they were refused",
+    "maskwright_compile_seconds": "Seconds of one compilation",
+    "maskwright_grammars_not_enforced": "Compiled grammars that have a keyword which cannot be enforced",
+    "maskwright_tools_not_compiled": "Tools that were left out, or may have any arguments",
+    "maskwright_requests_refused": "Requests that were refused, by reason: the grammar, the options, or a limit on tokens that no text fits",
+    "maskwright_texts_failed": "Texts that ended with an error after they had begun",
+    "maskwright_texts_cut_off": "Texts whose limit on tokens could not be kept, because too little of it was left",
+    "maskwright_masks": "Masks, by status: exact, or a bound, which lacks tokens because of the limit on work",
+    "maskwright_mask_seconds": "Seconds to fill the masks of one step, or one mask if they are filled one by one",
+    "maskwright_forced_tokens_drafted": "Drafted tokens that the grammar forces",
+    "maskwright_forced_tokens_accepted": "Drafted tokens that the grammar forces and the model took",
+}
+_BOUNDS = {
+    "maskwright_compile_seconds": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+    "maskwright_mask_seconds": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
+}
+
+
+def publish() -> None:
+    """Lets this process's page show the counters of it and of those that it starts, if the server's own set-up does not."""
+    global _made
+    if os.environ.keys() & {"PROMETHEUS_MULTIPROC_DIR", _FOLDER}:
+        return
+    try:
+        from prometheus_client import REGISTRY
+        from prometheus_client.multiprocess import MultiProcessCollector
+    except ImportError:
+        return
+    _made = tempfile.TemporaryDirectory(prefix="maskwright-metrics-")
+    os.environ[_FOLDER] = _made.name
+    REGISTRY.register(MultiProcessCollector(None, _made.name))
+
+
+#: Removed when the process ends.
+_made: tempfile.TemporaryDirectory[str] | None = None
+
+
+def started() -> None:
+    """Notes that Maskwright runs in this process, and its version."""
+    with _LOCK:
+        _add("gauge_max", "maskwright_info", "", (("version", __version__),), 1, is_sum=False)
+
+
+def count(name: str, amount: float = 1, **labels: str) -> None:
+    """Adds to a counter, which is one of `_HELP`."""
+    with _LOCK:
+        _add("counter", name, "_total", tuple(labels.items()), amount)
+
+
+def observe(name: str, seconds: float) -> None:
+    """Adds a duration to a histogram, which is one of `_BOUNDS`."""
+    bounds = _BOUNDS[name]
+    at = bisect_left(bounds, seconds)
+    bound = str(bounds[at]) if at < len(bounds) else "+Inf"
+    with _LOCK:
+        _add("histogram", name, "_bucket", (("le", bound),), 1)
+        _add("histogram", name, "_sum", (), seconds)
+
+
+_LOCK = threading.Lock()
+#: The files of a process by their kinds, with the process and the folder that they are for.
+_files: tuple[tuple[int, str | None], dict[str, Any]] = (0, None), {}
+
+
+def _add(kind: str, metric: str, suffix: str, labels: tuple[tuple[str, str], ...], amount: float, *, is_sum: bool = True) -> None:
+    """Adds to a number in a file of this process, or sets it. The caller holds `_LOCK`."""
+    global _files
+    identity = os.getpid(), os.environ.get("PROMETHEUS_MULTIPROC_DIR") or os.environ.get(_FOLDER)
+    if _files[0] != identity:
+        _files = identity, _opened(*identity)
+    file = _files[1].get(kind)
+    if file is not None:
+        key = _key(metric, metric + suffix, labels)
+        file.write_value(key, amount + (file.read_value(key)[0] if is_sum else 0), time.time())
+
+
+def _opened(pid: int, folder: str | None) -> dict[str, Any]:
+    if folder is None:
+        return {}
+    try:
+        from prometheus_client.mmap_dict import MmapedDict
+
+        # The server's own numbers lie in files with its pid alone.
+        kinds = ("counter", "histogram", "gauge_max")
+        return {kind: MmapedDict(os.path.join(folder, f"{kind}_maskwright{pid}.db")) for kind in kinds}
+    except (ImportError, OSError):
+        # The process that made the folder may have ended.
+        return {}
+
+
+@functools.cache
+def _key(metric: str, name: str, labels: tuple[tuple[str, str], ...]) -> str:
+    from prometheus_client.mmap_dict import mmap_key
+
+    return str(mmap_key(metric, name, [label for label, _ in labels], [value for _, value in labels], _HELP[metric]))
+
+
+def _after_fork() -> None:
+    """Another thread may have held the lock in the parent."""
+    global _LOCK
+    _LOCK = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,139 @@
+"""What an operator sets for a server by environment variables, and a client for its request. Knows no server.
+
+The table of them is in docs/guides/operating.md. A variable with a wrong value stops the server while it starts, with a message that
+names the variable: a server that goes on with another value than its operator meant is worse. A request with a wrong option is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, get_args
+
+PropertyOrder = Literal["schema", "any"]
+Whitespace = Literal["flexible", "compact", "any"]
+Numbers = Literal["plain", "any"]
+Unenforced = Literal["log", "refuse"]
+OnToolError = Literal["raise", "leave_out", "any_json"]
+Spelling = Literal["any", "canonical"]
+
+
+class GrammarOptions(NamedTuple):
+    """What changes the grammar of a request."""
+
+    property_order: PropertyOrder = "schema"
+    whitespace: Whitespace = "flexible"
+    """Where the request's own way to ask for it does not say."""
+    numbers: Numbers = "plain"
+    unenforced: Unenforced = "log"
+    """What becomes of a request with a keyword that cannot be enforced."""
+    on_tool_error: OnToolError = "raise"
+    """What becomes of a tool that cannot be compiled."""
+
+
+class Options(NamedTuple):
+    """See `read`."""
+
+    mask_work: int | None = 400_000
+    """The work units of one mask: some 10 ms. A step of a server waits for the masks of all its sequences. None for no limit."""
+    compile_seconds: float = 5.0
+    """How long a compilation may take. The compiler's own limits count work, and hold first for most grammars."""
+    n_kept: int = 512
+    """How many grammars are kept, and errors of those that cannot be compiled. Their tables share the compiler's memory limit."""
+    threads: int | None = None
+    """How many threads fill masks; None for the compiler's own choice."""
+    n_drafting: int = 15
+    """At most how many requests run at once while forced tokens are drafted."""
+    has_limit: bool = True
+    """Whether texts are complete within the request's limit on tokens."""
+    spelling: Spelling = "any"
+    """Whether forced text may be spelled with any tokens, or only as the tokenizer does."""
+    grammar: GrammarOptions = GrammarOptions()
+
+    def for_request(self, given: Mapping[str, Any] | None) -> Options:
+        """These options, changed by a request's own, whose names are those of the variables in lower case. Other names are the host's.
+
+        Raises ValueError for a wrong value, for an option that a request cannot set, and for a name that no option has.
+        """
+        own = {name: value for name, value in (given or {}).items() if name.startswith("maskwright_")}
+        if unknown := own.keys() - _REQUEST_NAMES.keys():
+            raise ValueError(f"{min(unknown)} is no option of a request; those are {', '.join(_REQUEST_NAMES)}")
+        return self._with({_REQUEST_NAMES[name]: (name, value) for name, value in own.items()})
+
+    def _with(self, given: Mapping[str, tuple[str, Any]]) -> Options:
+        """The options with values, each given with the name that errors have."""
+        changed: dict[str, Any] = {}
+        for field, (name, value) in given.items():
+            _, read_value, expected = _VARIABLES[field]
+            try:
+                changed[field] = read_value(str(value).strip())
+            except ValueError:
+                raise ValueError(f"{name} is {value!r}, expected {expected}") from None
+        of_grammar = {field: changed.pop(field) for field in GrammarOptions._fields if field in changed}
+        return self._replace(grammar=self.grammar._replace(**of_grammar), **changed)
+
+
+def read(environment: Mapping[str, str] = os.environ) -> Options:
+    """The options that the environment sets; a variable without text sets nothing.
+
+    Raises ValueError for a value that is none, which names the variable.
+    """
+    given = {field: (variable, environment.get(variable, "").strip()) for field, (variable, _, _) in _VARIABLES.items()}
+    return Options()._with({field: each for field, each in given.items() if each[1]})
+
+
+def is_on(variable: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a switch is set to `1` or the like."""
+    return environment.get(variable, "").strip().lower() not in ("", *_OFF)
+
+
+_ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+def _switch(given: str) -> bool:
+    if given.lower() not in _ON + _OFF:
+        raise ValueError
+    return given.lower() in _ON
+
+
+def _at_least(kind: Callable[[str], Any], least: float) -> Callable[[str], Any]:
+    """Reads a number; ValueError if it is less than `least`, infinite or none."""
+
+    def read_number(given: str) -> Any:
+        number = kind(given)
+        if not least <= number < float("inf"):
+            raise ValueError
+        return number
+
+    return read_number
+
+
+def _or_none(given: str) -> int | None:
+    return None if given.lower() == "none" else int(_at_least(int, 0)(given))
+
+
+def _one_of(choices: Any) -> tuple[Callable[[str], str], str]:
+    """Reads one of the texts of a `Literal`, and says what is expected."""
+    names = get_args(choices)
+    return lambda given: str(names[names.index(given)]), f"one of {', '.join(names)}"
+
+
+#: By option, its variable, how its value is read, and what is expected.
+_VARIABLES: dict[str, tuple[str, Callable[[str], Any], str]] = {
+    "mask_work": ("MASKWRIGHT_MASK_WORK", _or_none, "a whole number of at least 0, or none"),
+    "compile_seconds": ("MASKWRIGHT_COMPILE_SECONDS", _at_least(float, 0.01), "a number of at least 0.01"),
+    "n_kept": ("MASKWRIGHT_GRAMMARS", _at_least(int, 1), "a whole number of at least 1"),
+    "threads": ("MASKWRIGHT_THREADS", _at_least(int, 1), "a whole number of at least 1"),
+    "n_drafting": ("MASKWRIGHT_DRAFTING_REQUESTS", _at_least(int, 0), "a whole number of at least 0"),
+    "has_limit": ("MASKWRIGHT_LIMIT", _switch, "1 or 0"),
+    "spelling": ("MASKWRIGHT_SPELLING", *_one_of(Spelling)),
+    "property_order": ("MASKWRIGHT_PROPERTY_ORDER", *_one_of(PropertyOrder)),
+    "whitespace": ("MASKWRIGHT_WHITESPACE", *_one_of(Whitespace)),
+    "numbers": ("MASKWRIGHT_NUMBERS", *_one_of(Numbers)),
+    "unenforced": ("MASKWRIGHT_UNENFORCED", *_one_of(Unenforced)),
+    "on_tool_error": ("MASKWRIGHT_ON_TOOL_ERROR", *_one_of(OnToolError)),
+}
+#: What a request may set. A client must not raise the server's limits on work.
+_REQUEST_NAMES = {
+    _VARIABLES[field][0].lower(): field for field in ("has_limit", "spelling", *GrammarOptions._fields)
+}
