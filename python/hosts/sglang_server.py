@@ -8,6 +8,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from prometheus_client.parser import text_string_to_metric_families
 from server_process import ServerProcess
 
 FOLDER = Path(os.environ["MASKWRIGHT_HOSTS_MODEL"])
@@ -41,3 +42,12 @@ class Server(ServerProcess):
         """The answers to many requests at once."""
         with ThreadPoolExecutor(len(params)) as pool:
             return list(pool.map(self.generate, params))
+
+    def metrics(self):
+        """Sums samples of the page of metrics, by name and labels."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=30) as page:
+            families = list(text_string_to_metric_families(page.read().decode()))
+        samples = [sample for family in families for sample in family.samples]
+        return lambda name, **labels: sum(
+            each.value for each in samples if each.name == name and labels.items() <= each.labels.items()
+        )

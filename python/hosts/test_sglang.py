@@ -4,15 +4,19 @@ First the scheduler's own code for grammars, step by step over random logits: no
 needed. Then SGLang's server on the CPU.
 """
 
+import itertools
 import json
 import random
 import re
+import threading
 import time
 from array import array
 from pathlib import Path
 from types import SimpleNamespace
 
+import hostile
 import jsonschema
+import maskwright
 import pytest
 import torch
 from conftest import FOLDER, GUIDES, SCHEMAS
@@ -366,3 +370,80 @@ def run_guide(client):
     exec(compile(re.sub(r"^client = .*$", "", example, flags=re.MULTILINE), "sglang.md", "exec"), names)
     assert names["done"].choices[0].finish_reason == "stop"
     jsonschema.Draft202012Validator(names["schema"]).validate(json.loads(names["done"].choices[0].message.content))
+
+
+class Stream(threading.Thread):
+    """Free text, until it is stopped; with the moments at which its parts came."""
+
+    def __init__(self, server):
+        super().__init__()
+        self.client = OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0, timeout=400)
+        self.moments, self.is_over = [], False
+        self.start()
+        while len(self.moments) < 5 and self.is_alive():
+            time.sleep(0.05)
+
+    def run(self):
+        messages = [{"role": "user", "content": "Tell a long story."}]
+        given = {"model": "default", "messages": messages, "max_tokens": 400, "extra_body": {"ignore_eos": True}}
+        with self.client.chat.completions.create(**given, stream=True) as stream:
+            for _ in stream:
+                self.moments.append(time.monotonic())
+                if self.is_over:
+                    break
+
+    def largest_gap(self):
+        self.is_over = True
+        self.join()
+        return max(b - a for a, b in itertools.pairwise(self.moments))
+
+
+def test_hostile_requests_beside_a_stream():
+    with Server("sglang-hostile", "--grammar-backend", "maskwright", "--enable-metrics") as server:
+        stream = Stream(server)
+        time.sleep(10)
+        idle = stream.largest_gap()
+        print(f"\nlargest gap of a free stream alone: {idle:.2f} s")
+        n_refused = n_tokens = 0
+        for each in hostile.REQUESTS:
+            field = {"json": "json_schema", "gbnf": "ebnf", "lark": "ebnf", "choice": "regex"}.get(each.kind, each.kind)
+            source = "|".join(map(re.escape, each.source)) if each.kind == "choice" else each.source
+            source = source if isinstance(source, str) else json.dumps(source)
+            params = {field: source, "max_new_tokens": each.max_tokens, "temperature": 1, "custom_params": each.options}
+            stream, start = Stream(server), time.monotonic()
+            answer = server.generate(params)
+            seconds, gap = time.monotonic() - start, stream.largest_gap()
+            said = answer["error"] if "error" in answer else f"{answer['meta_info']['completion_tokens']} tokens"
+            print(f"{each.name}: gap {gap:.2f} s, {seconds:.1f} s, {said[:150]}")
+            if "error" in answer:
+                assert answer["status"] == 400, answer
+                n_refused += 1
+            else:
+                assert answer["meta_info"]["finish_reason"]["type"] == "stop", answer
+                n_tokens += answer["meta_info"]["completion_tokens"]
+                each.judge(answer["text"])
+            assert gap <= idle + 0.5, each.name
+        counted = server.metrics()
+        print("; ".join(f"{name} {counted(name):g}" for name in METRICS))
+        assert counted("maskwright_requests_refused_total") == n_refused
+        assert abs(counted("maskwright_masks_total") - n_tokens) <= 0.02 * n_tokens + len(hostile.REQUESTS)
+        assert counted("maskwright_masks_total", status="bound") > 0
+        assert counted("maskwright_info", version=maskwright.__version__) == 1
+        log = server.log.read_text()
+        assert "maskwright: grammars are those of Maskwright" in log
+
+
+METRICS = ["maskwright_compilations_total", "maskwright_masks_total", "maskwright_mask_seconds_sum", "maskwright_requests_refused_total"]
+
+
+def test_options_of_a_request(tokenizer):
+    schema = {"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}}, "required": ["a", "b"], "additionalProperties": False}
+    asked = {"json_schema": json.dumps(schema)}
+    scheduler = Scheduler(tokenizer)
+    given = {"maskwright_property_order": "any"}
+    reqs = scheduler.add(*([asked, asked | {"custom_params": given}] * 8))
+    scheduler.run(reqs)
+    orders = [tuple(json.loads(tokenizer.decode(req.output_ids[:-1]))) for req in reqs]
+    assert set(orders[::2]) == {("a", "b")} and ("b", "a") in orders[1::2]
+    (refused,) = scheduler.add(asked | {"custom_params": {"maskwright_grammars": 3}})
+    assert "custom_params: maskwright_grammars is no option of a request" in str(refused.to_finish or refused.finished_reason)

@@ -3,12 +3,16 @@
 Figures are printed, also those of xgrammar in the same server; what must hold for ours is asserted.
 """
 
+import asyncio
+import itertools
 import json
 import re
 import time
 from pathlib import Path
 
+import hostile
 import pytest
+from openai import AsyncOpenAI
 from tokenizers import Tokenizer
 from vllm_server import (
     FOLDER,
@@ -18,6 +22,7 @@ from vllm_server import (
     PATTERNS,
     SCHEMAS,
     Server,
+    ask,
     extra,
     is_json,
     is_match,
@@ -90,18 +95,112 @@ def test_a_hostile_schema_holds_up_no_other_request(server):
     schema = {"type": "integer"}
     for _ in range(12):
         schema = {"oneOf": [schema, {"type": "object", "properties": {"a": schema}}]}
-    hostile = "hostile", extra(json=schema), None
+    doubled = "hostile", extra(json=schema), None
     small = ("small", extra(choice=["yes", "no"]), is_one_of(["yes", "no"]))
     start = time.monotonic()
     answers = server.run([small] * 8, max_tokens=8)
     alone = time.monotonic() - start
-    *answers, refused = server.run([small] * 8 + [hostile], max_tokens=8)
+    *answers, refused = server.run([small] * 8 + [doubled], max_tokens=8)
     all_valid(answers)
     slowest = max(each.seconds for each in answers)
     print(f"\n8 small requests: {alone:.2f} s alone, {slowest:.2f} s beside a hostile one: {refused}")
     assert "structured_outputs.json: " in refused.error and refused.seconds > 3
     # How long they take alone depends on the machine; had they waited for the hostile one, it would be its 5 s more.
     assert slowest < alone + 2
+
+
+def gaps(server, beside=()):
+    """The largest gap in a stream of free text, in seconds, beside requests that begin after its first parts; and their answers."""
+
+    async def both():
+        address = f"http://127.0.0.1:{server.port}/v1"
+        async with AsyncOpenAI(base_url=address, api_key="none", max_retries=0, timeout=280) as client:
+            messages = [{"role": "user", "content": "Tell a long story."}]
+            given = {"model": MODEL, "messages": messages, "max_tokens": 900, "extra_body": {"ignore_eos": True}}
+            stream = await client.chat.completions.create(**given, stream=True)
+            moments, asked = [], []
+            async for _ in stream:
+                moments.append(time.monotonic())
+                if len(moments) == 10:
+                    asked = [asyncio.create_task(ask(client, 1, *job, **options)) for job, options in beside]
+                if len(moments) > 60 and all(task.done() for task in asked):
+                    break
+            await stream.close()
+            return max(b - a for a, b in itertools.pairwise(moments)), [await task for task in asked]
+
+    return asyncio.run(both())
+
+
+def test_hostile_requests_beside_a_stream(server):
+    """Each alone, so that the stream's gaps are its own."""
+    gaps(server)
+    idle = max(gaps(server)[0] for _ in range(3))
+    print(f"\nlargest gap of a free stream alone: {idle:.2f} s")
+    worst = 0
+    for each in hostile.REQUESTS:
+        kind = {"gbnf": "grammar", "lark": "grammar"}.get(each.kind, each.kind)
+        source = json.dumps(each.source) if kind == "structural_tag" else each.source
+        asked = extra(**{kind: source})
+        asked["extra_body"] |= {"vllm_xargs": each.options} if each.options else {}
+        job = each.name, asked, each.judge
+        for temperature in (0.0, 1.0):
+            gap, (answer,) = gaps(server, [(job, {"max_tokens": each.max_tokens, "temperature": temperature, "stream_every": None})])
+            worst = max(worst, gap)
+            said = answer.error or answer.wrong or f"valid, {answer.n_tokens} tokens"
+            print(f"{each.name}, temperature {temperature:.0f}: gap {gap:.2f} s, {answer.seconds:.1f} s, {said[:150]}")
+            assert answer.error is None or answer.error.startswith("400"), answer
+            assert answer.wrong is None and (answer.error or answer.finish == "stop"), answer
+            assert gap <= idle + 0.5, each.name
+    print(f"largest gap beside a hostile request: {worst:.2f} s")
+    n_bounds = server.metric("maskwright_masks_total", status="bound")
+    print(f"masks: {server.metric('maskwright_masks_total', status='exact'):.0f} exact, {n_bounds:.0f} bounds")
+    assert n_bounds > 0
+
+
+def test_the_page_of_metrics_shows_what_was_sent():
+    """In a server of its own: compilations count in both processes."""
+    with Server("metrics", **ON) as server:
+        jobs = requests()
+        refused = [BAD, ("limit", extra(choice=["0123456789" * 90]), None)]
+        answers = server.run([*jobs, *refused], max_tokens=400)
+        n_refused = sum(each.error is not None for each in answers)
+        assert n_refused == 2
+        counted = {name: server.metric(f"maskwright_{name}") for name in METRICS}
+        print("\n" + ", ".join(f"{name} {value:g}" for name, value in counted.items()))
+        # The same grammar may be asked for by several requests.
+        n_grammars = server.metric("maskwright_compilations_total", outcome="compiled") / 2
+        assert 40 <= n_grammars <= len(jobs) and n_grammars == int(n_grammars)
+        assert server.metric("maskwright_requests_refused_total", reason="grammar") == 1
+        assert server.metric("maskwright_requests_refused_total", reason="limit") == 1
+        # A mask for each sampled token; those after the end of a text are not filled.
+        n_tokens = sum(each.n_tokens for each in answers)
+        assert 0.9 * n_tokens <= counted["masks_total"] <= 1.1 * n_tokens + 100, n_tokens
+        assert counted["info"] == 1 and counted["mask_seconds_sum"] > 0
+        log = server.log.read_text()
+        assert log.count("maskwright: structured outputs are those of Maskwright") >= 2
+
+
+METRICS = ["info", "compilations_total", "compile_seconds_sum", "grammar_cache_hits_total", "masks_total", "mask_seconds_count"]
+METRICS += ["mask_seconds_sum", "requests_refused_total", "grammars_not_enforced_total", "texts_failed_total"]
+
+
+def test_options_of_a_request(server):
+    schema = {"type": "object", "properties": {"a": {"const": 1}, "b": {"const": 2}}, "required": ["a", "b"], "additionalProperties": False}
+    of = {"structured_outputs": {"json": schema}}
+    orders = set()
+    for n in range(12):
+        body = {"extra_body": of | {"vllm_xargs": {"maskwright_property_order": "any"}}, "seed": n}
+        (answer,) = server.run([("order", body, is_json(schema))], max_tokens=40, temperature=1.5)
+        all_valid([answer])
+        orders.add(tuple(json.loads(answer.text)))
+    assert orders == {("a", "b"), ("b", "a")}
+    not_enforced = {"not": {"type": "array", "uniqueItems": True}}
+    for given, status in [({}, None), ({"maskwright_unenforced": "refuse"}, "400"), ({"maskwright_unenforced": "x"}, "400")]:
+        body = {"extra_body": {"structured_outputs": {"json": not_enforced}, "vllm_xargs": given}}
+        (answer,) = server.run([("unenforced", body, lambda text: json.loads(text))], max_tokens=40, stream_every=None)
+        assert (answer.error or "None")[:3] == (status or "Non"), answer
+    log = server.log.read_text()
+    assert re.search(r"maskwright: request \S+: not enforced in the json .*uniqueItems at /not", log)
 
 
 def test_texts_are_complete_within_their_limits(server):

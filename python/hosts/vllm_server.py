@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 from openai import APIError, AsyncOpenAI
+from prometheus_client.parser import text_string_to_metric_families
 from server_process import ServerProcess
 
 FOLDER = Path(os.environ["MASKWRIGHT_HOSTS_MODEL"])
@@ -177,14 +178,15 @@ class Server(ServerProcess):
         fixed = f"--host 127.0.0.1 --port {self.port} --served-model-name {MODEL} --dtype bfloat16 --enforce-eager"
         fixed += " --max-model-len 1024 --max-num-seqs 32 --gpu-memory-utilization 0.4 --generation-config vllm"
         fixed += " --enable-auto-tool-choice --tool-call-parser hermes"
-        module = ["-m", "vllm.entrypoints.openai.api_server", "--model", str(FOLDER)]
-        self.command = [sys.executable, *module, *fixed.split(), *options]
+        program = [str(Path(__file__).parent / "serve_vllm.py"), "--model", str(FOLDER)]
+        self.command = [sys.executable, *program, *fixed.split(), *options]
 
-    def metric(self, name):
-        """The sum of a counter."""
+    def metric(self, name, **labels):
+        """The sum of the samples with a name and labels."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=30) as page:
-            lines = page.read().decode().splitlines()
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name) and "_created" not in line)
+            families = text_string_to_metric_families(page.read().decode())
+        samples = [sample for family in families for sample in family.samples]
+        return sum(each.value for each in samples if each.name == name and labels.items() <= each.labels.items())
 
     def run(self, jobs, **options):
         """The answers to many requests at once."""
@@ -224,17 +226,18 @@ async def answer_of(client, n, name, asked, judge, max_tokens=None, temperature=
     asked = dict(asked)
     given = {"model": MODEL, "messages": [{"role": "user", "content": PROMPTS[n % len(PROMPTS)]}], "seed": n}
     limit = draw.randint(*max_tokens) if isinstance(max_tokens, tuple) else max_tokens
-    given |= {"max_tokens": limit, "temperature": temperature}
+    given |= {"max_tokens": limit, "temperature": temperature} | asked
     try:
         if stream_every and n % stream_every == 0:
-            answer = await streamed(client, name, given | asked)
+            answer = await streamed(client, name, given)
         else:
-            done = await client.chat.completions.create(**given, **asked)
+            done = await client.chat.completions.create(**given)
             choice = done.choices[0]
             calls = [(call.function.name, call.function.arguments) for call in choice.message.tool_calls or ()]
             text = choice.message.content or ""
             answer = Answer(name, done.usage.completion_tokens, text, calls, choice.finish_reason)
             answer.token_ids = getattr(choice, "token_ids", None)
+            answer.logprobs = choice.logprobs.content if choice.logprobs else None
     except APIError as error:  # in a stream there is no status
         answer = Answer(name, error=f"{getattr(error, 'status_code', 'stream')}: {error.message}")
         answer.limit = limit

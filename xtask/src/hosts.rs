@@ -28,6 +28,10 @@ pub(crate) enum Host {
     Xgrammar,
     /// vLLM's server on the CPU.
     Vllm,
+    /// Forced tokens as drafts, in three of vLLM's servers at once.
+    VllmDrafts,
+    /// What is replaced in vLLM and SGLang, in the newest sources of both.
+    Newest,
     /// SGLang's scheduler, and its server on the CPU.
     Sglang,
     /// The tool parsers of vLLM and SGLang, which read random messages with calls.
@@ -66,6 +70,17 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
         let environment = vllm()?;
         run_tests(arguments, &environment, &["python/hosts/test_vllm.py"])?;
     }
+    if hosts.contains(&Host::VllmDrafts) {
+        let environment = vllm()?;
+        run_tests(arguments, &environment, &["python/hosts/test_vllm_drafts.py"])?;
+    }
+    if hosts.contains(&Host::Newest) {
+        for (environment, server) in [(vllm()?, "vllm"), (sglang()?, "sglang")] {
+            install_package(&environment)?;
+            let mut check = Command::new(environment.python());
+            run(check.args(["python/hosts/newest.py", server]).args(&arguments.passed_on))?;
+        }
+    }
     if hosts.contains(&Host::Sglang) {
         let environment = sglang()?;
         run_tests(arguments, &environment, &["python/hosts/test_sglang.py"])?;
@@ -99,7 +114,7 @@ fn tests(host: Host) -> &'static [&'static str] {
         Host::Transformers => &["python/hosts/test_transformers.py", "python/hosts/test_tool_calls.py"],
         Host::LlamaCpp => &["python/hosts/test_llama_cpp.py"],
         Host::Outlines => &["python/hosts/test_outlines.py"],
-        Host::Xgrammar | Host::Vllm | Host::Sglang | Host::ToolCalls => &[],
+        Host::Xgrammar | Host::Vllm | Host::VllmDrafts | Host::Newest | Host::Sglang | Host::ToolCalls => &[],
     }
 }
 

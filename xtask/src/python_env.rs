@@ -8,7 +8,7 @@ use crate::commands::{root, run};
 /// What builds the package.
 pub(crate) const MATURIN: &str = "maturin>=1.9,<2";
 /// What the tests import, and what builds the package.
-const PACKAGES: [&str; 6] = [
+const PACKAGES: [&str; 7] = [
     MATURIN,
     "mypy>=1.10",
     "numpy>=1.26",

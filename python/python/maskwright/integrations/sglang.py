@@ -263,8 +263,14 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
 
 
 def register() -> None:
-    """Makes `--grammar-backend maskwright` known to this process. Nothing else of SGLang changes."""
-    from sglang.srt.arg_groups.choices import add_grammar_backend_choices
+    """Makes `--grammar-backend maskwright` known to this process. Nothing else of SGLang changes.
+
+    Raises RuntimeError if this version of SGLang has no list of backends.
+    """
+    try:
+        from sglang.srt.arg_groups.choices import add_grammar_backend_choices
+    except ImportError as error:
+        raise RuntimeError(f"this version of SGLang does not take grammar backends ({error}): {_MADE_FOR}") from error
 
     if NAME not in GRAMMAR_BACKEND_REGISTRY:
         register_grammar_backend(NAME, make_backend)
@@ -316,6 +322,7 @@ def _read(tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Tokenizer:
         raise TokenizerError(f"a fast tokenizer of transformers is expected, not {type(tokenizer).__name__}") from error
 
 
+_MADE_FOR = "it was made for SGLang 0.5.23; other grammar backends work without it"
 _HOOKS = {
     "sglang.srt.constrained.grammar_manager.GrammarManager.process_req_with_grammar": "_take_in",
     "sglang.srt.constrained.base_grammar_backend.BaseGrammarBackend.get_cached_or_future_value": "_get_grammar",
@@ -341,8 +348,7 @@ def _hook() -> None:
     missing = _HOOKS.keys() - HookRegistry._patched
     if missing:
         raise RuntimeError(
-            f"this version of SGLang has no {', '.join(sorted(missing))}, which Maskwright's adapter needs: it was made for "
-            "SGLang 0.5.23"
+            f"this version of SGLang has no {', '.join(sorted(missing))}, which Maskwright's adapter needs: {_MADE_FOR}"
         )
 
 
