@@ -40,11 +40,13 @@ def pattern(name, source, max_tokens, judge=None):
 
 
 def counts_after_a_choice(n):
-    """Of the words of `(a|b)*a(a|b){n}(c.*d){30}x`."""
+    """Of the words of `(a|b)*a(a|b){n}(c.*d){30}x`. Python's own search for `(c.*d){30}` would take minutes."""
 
     def judge(text):
         head = re.match("[ab]*", text).group()
-        return len(head) > n and head[-n - 1] == "a" and re.fullmatch("(c[^\n]*d){30}x", text[len(head) :])
+        rest = text[len(head) :]
+        is_rest = rest.startswith("c") and rest.endswith("dx") and rest.count("dc") >= 29 and "\n" not in rest
+        return len(head) > n and head[-n - 1] == "a" and is_rest
 
     return judge
 

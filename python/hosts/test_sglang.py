@@ -385,7 +385,7 @@ class Stream(threading.Thread):
 
     def run(self):
         messages = [{"role": "user", "content": "Tell a long story."}]
-        given = {"model": "default", "messages": messages, "max_tokens": 400, "extra_body": {"ignore_eos": True}}
+        given = {"model": "default", "messages": messages, "max_tokens": 400, "extra_body": {"min_tokens": 400}}
         with self.client.chat.completions.create(**given, stream=True) as stream:
             for _ in stream:
                 self.moments.append(time.monotonic())

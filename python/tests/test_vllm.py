@@ -55,6 +55,7 @@ def host(monkeypatch, tokenizer):
     vllm.register()
     monkeypatch.setattr(vllm, "_read", lambda *_: tokenizer)
     monkeypatch.setattr(vllm, "_GRAMMARS", weakref.WeakKeyDictionary())
+    vllm._say_hello.cache_clear()
     hf = type("HfTokenizer", (), {"eos_token_id": EOS})()
 
     def params(configured=None, **given):

@@ -125,7 +125,8 @@ def register() -> None:
 
     if getattr(Manager.grammar_init, "is_maskwright", False):
         return
-    chosen = options.read()
+    # A wrong value is to stop the server.
+    options.read()
     owners = {"SamplingParams": SamplingParams, "AsyncLLM": AsyncLLM, "StructuredOutputManager": Manager}
     check({name: owners[name.split(".")[0]] for name in _WRAPPED})
     StructuredOutputBackend.register(Backend)
@@ -134,10 +135,8 @@ def register() -> None:
     for name, (function, _) in _WRAPPED.items():
         owner, method = name.split(".")
         _wrap(owners[owner], method, function)
+    # Before the processes start that are to be counted.
     metrics.publish()
-    metrics.started()
-    log.follow(logging.getLogger("vllm"))
-    LOG.info("structured outputs are those of Maskwright %s; %s", __version__, chosen)
 
 
 def check(owners: Mapping[str, Any]) -> None:
@@ -252,8 +251,17 @@ def _start_engine(method: Any, manager: Any, *rest: Any, **keywords: Any) -> Non
     _prepare(getattr(manager, "tokenizer", None), manager.vllm_config.model_config)
 
 
+@functools.cache
+def _say_hello() -> None:
+    """Once in each process that uses this. When the adapter is registered, vLLM has not set up its log."""
+    log.follow(logging.getLogger("vllm"))
+    metrics.started()
+    LOG.info("structured outputs are those of Maskwright %s; %s", __version__, options.read())
+
+
 def _prepare(tokenizer: Any, model_config: Any) -> None:
     """Reads the tokenizer of a server, if it has one."""
+    _say_hello()
     if tokenizer is None:
         return
     try:
