@@ -77,6 +77,14 @@ def known() -> dict[str, tuple[Compile, list[int]]]:
         "a choice of many": (regex("|".join(f"{n:05}{'x' * 40}{n % 7}" for n in range(5_000))), [60]),
         "an enum of many": (schema({"enum": [f"value {n * 7919}" for n in range(20_000)]}), [30]),
         "many properties": (schema({"properties": {f"p{n}": {} for n in range(2_000)}, "minProperties": 3}), [60]),
+        "many properties, few tokens": (
+            schema({"type": "object", "properties": {f"p{n}": {} for n in range(2_000)}, "minProperties": 2}),
+            [20, 60],
+        ),
+        "many optional parts": (
+            lark("start: " + " ".join(f'("p{n}=" NUMBER ",")?' for n in range(1_000)) + ' NUMBER ";"\nNUMBER: /[0-9]+/'),
+            [10, 40],
+        ),
         "any order": (schema({"properties": keys, "required": list(keys)}, property_order="any"), [300, 400]),
         "ambiguous": (gbnf('root ::= s\ns ::= "a" | s s | s s s'), [30]),
         "words that swallow words": (lark('start: A A B\nA: "x"\nB: "xx"'), [20]),

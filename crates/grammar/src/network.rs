@@ -241,6 +241,23 @@ impl Network {
         start as usize..end as usize
     }
 
+    /// States that together read what `state` reads, where it begins with a choice among choices; else none. After each of many optional
+    /// parts, such as the keys of an object, any later one may follow: all those states together have few branches, but many moves.
+    pub fn branches(&mut self, state: ExprId) -> Vec<ExprId> {
+        let (head, tail) = self.head_and_tail(state);
+        let Expr::Alt(parts) = self.pool.get(head) else { return Vec::new() };
+        let is_choice = |part: &&ExprId| matches!(self.pool.get(**part), Expr::Alt(_));
+        let mut branches: Vec<ExprId> = parts.iter().filter(is_choice).copied().collect();
+        if branches.is_empty() {
+            return branches;
+        }
+        let others: Vec<ExprId> = parts.iter().filter(|part| !is_choice(part)).copied().collect();
+        branches.push(self.pool.alt(&others));
+        branches.retain(|&branch| branch != ExprPool::NEVER);
+        branches.iter_mut().for_each(|branch| *branch = self.pool.seq2(*branch, tail));
+        branches
+    }
+
     /// One move of a range that [`Network::moves`] gave.
     #[inline]
     pub fn move_at(&self, index: usize) -> Move {

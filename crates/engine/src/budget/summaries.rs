@@ -441,8 +441,14 @@ impl Summaries {
             }
             return Ok(());
         }
+        let branches = parser.network.branches(state);
+        meter::spend(UNITS_PER_ITEM)?;
+        if !branches.is_empty() {
+            branches.into_iter().for_each(|branch| self.offer(cost, (id, branch, future)));
+            return Ok(());
+        }
         let moves = parser.network.moves(state);
-        meter::spend(UNITS_PER_ITEM + UNITS_PER_OFFER * moves.len() as u64)?;
+        meter::spend(UNITS_PER_OFFER * moves.len() as u64)?;
         self.done.n_moves += moves.len() as u64;
         for index in moves {
             let step = parser.network.move_at(index);
