@@ -131,6 +131,14 @@ def gaps(server, beside=()):
     return asyncio.run(both())
 
 
+def hostile_job(each):
+    kind = {"gbnf": "grammar", "lark": "grammar"}.get(each.kind, each.kind)
+    source = json.dumps(each.source) if kind == "structural_tag" else each.source
+    asked = extra(**{kind: source}) | {"max_tokens": each.max_tokens}
+    asked["extra_body"] |= {"vllm_xargs": each.options} if each.options else {}
+    return each.name, asked, each.judge
+
+
 def test_hostile_requests_beside_a_stream(server):
     """Each alone, so that the stream's gaps are its own."""
     gaps(server)
@@ -138,13 +146,9 @@ def test_hostile_requests_beside_a_stream(server):
     print(f"\nlargest gap of a free stream alone: {idle:.2f} s")
     worst = 0
     for each in hostile.REQUESTS:
-        kind = {"gbnf": "grammar", "lark": "grammar"}.get(each.kind, each.kind)
-        source = json.dumps(each.source) if kind == "structural_tag" else each.source
-        asked = extra(**{kind: source})
-        asked["extra_body"] |= {"vllm_xargs": each.options} if each.options else {}
-        job = each.name, asked, each.judge
+        job = hostile_job(each)
         for temperature in (0.0, 1.0):
-            gap, (answer,) = gaps(server, [(job, {"max_tokens": each.max_tokens, "temperature": temperature, "stream_every": None})])
+            gap, (answer,) = gaps(server, [(job, {"temperature": temperature, "stream_every": None})])
             worst = max(worst, gap)
             said = answer.error or answer.wrong or f"valid, {answer.n_tokens} tokens"
             print(f"{each.name}, temperature {temperature:.0f}: gap {gap:.2f} s, {answer.seconds:.1f} s, {said[:150]}")
@@ -155,6 +159,25 @@ def test_hostile_requests_beside_a_stream(server):
     n_bounds = server.metric("maskwright_masks_total", status="bound")
     print(f"masks: {server.metric('maskwright_masks_total', status='exact'):.0f} exact, {n_bounds:.0f} bounds")
     assert n_bounds > 0
+
+
+def test_86_mixed_requests_beside_xgrammar():
+    """Those of `requests`, the hostile ones, a wrong one and one that cannot fit, all at once."""
+    jobs = requests() + [hostile_job(each) for each in hostile.REQUESTS]
+    jobs += [BAD, ("impossible", extra(choice=["0123456789" * 90]) | {"max_tokens": 60}, None)]
+    assert len(jobs) == 86
+    for backend, options, environment in (("ours", [], ON), ("xgrammar", XGRAMMAR, {})):
+        with Server(f"mixed-{backend}", *options, **environment) as server:
+            start = time.monotonic()
+            answers = server.run(jobs, max_tokens=400)
+            print(f"\n{backend}, 86 mixed requests: {summary(answers)} in {time.monotonic() - start:.0f} s; ", end="")
+            print(f"usual ones: {summary(answers[:60])}; hostile ones: {summary(answers[60:84])}")
+            failed = [each for each in answers if each.error and not re.match("400|stream", each.error)]
+            print(f"refused with another status than 400: {[(each.name, each.error[:60]) for each in failed]}")
+            if backend == "ours":
+                assert not failed and not any(each.wrong for each in answers), answers
+                all_valid(answers[:60])
+                assert answers[84].error and answers[85].error
 
 
 def test_the_page_of_metrics_shows_what_was_sent():

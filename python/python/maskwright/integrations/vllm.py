@@ -55,8 +55,8 @@ class Backend:
         self._grammars = grammars_of(tokenizer, vllm_config.model_config)
         self._n_words = (max(vocab_size, self._grammars.compiler.tokenizer.vocab_size) + 31) // 32
         self.batch = Batch()
-        #: How many requests the last step had.
-        self.n_running = 0
+        #: How many requests the engine had in the last step, those that wait included.
+        self.n_requests = 0
 
     def compile_grammar(
         self, request_type: Any, grammar_spec: str, stop_token_ids: set[int] | None = None
@@ -80,7 +80,7 @@ class Backend:
     def forced_after(self, text: Text, drafted: list[int]) -> list[int]:
         """Tokens that the grammar forces after those that are drafted already, for the model to check in the same step."""
         speculation = getattr(self._config, "speculative_config", None)
-        if speculation is None or speculation.method not in _DRAFTING or self.n_running > self._grammars.options.n_drafting:
+        if speculation is None or speculation.method not in _DRAFTING or self.n_requests > self._grammars.options.n_drafting:
             return []
         return text.forced_after(drafted, speculation.num_speculative_tokens - len(drafted))
 
@@ -315,7 +315,7 @@ def _grammar_bitmask(
     backend = manager.backend
     if not isinstance(backend, Backend):
         return method(manager, requests, structured_output_request_ids, scheduled_spec_decode_tokens)
-    backend.n_running = len(requests)
+    backend.n_requests = len(requests)
     drafted = [requests[name] for name, tokens in scheduled_spec_decode_tokens.items() if tokens and name in requests]
     backend.batch.moving = {text for request in drafted if (text := _text_of(request)) is not None}
     backend.batch.is_open = True
