@@ -92,7 +92,8 @@ def classes():
             self.structured_outputs = Asked(**asked) if asked else None
             self.all_stop_token_ids = {*stop_token_ids, EOS}
 
-        def _validate_structured_outputs(self, model_config, config, tokenizer):
+        def _validate_structured_outputs(self, model_config, structured_outputs_config, tokenizer):
+            config = structured_outputs_config
             if config is None or self.structured_outputs is None:
                 return
             assert config.backend == "outlines"
@@ -128,7 +129,8 @@ def classes():
                 else:
                     self.mask[index] = -1
 
-        def grammar_bitmask(self, requests, ids, drafts):
+        def grammar_bitmask(self, requests, structured_output_request_ids, scheduled_spec_decode_tokens):
+            ids, drafts = structured_output_request_ids, scheduled_spec_decode_tokens
             if self.mask is None:
                 self.mask = self.backend.allocate_token_bitmask(64)
             row = 0
@@ -152,14 +154,16 @@ def classes():
                     grammar.rollback(n_advanced)
             return self.mask[:row]
 
-        def validate_tokens(self, request, tokens):
+        def validate_tokens(self, request, spec_tokens):
+            tokens = spec_tokens
             start, _ = self._get_constraint_bounds(request, tokens)
             if start >= len(tokens):
                 return tokens
             return tokens[:start] + request.structured_output_request.grammar.validate_tokens(tokens[start:])
 
-        def accept_tokens(self, request, tokens):
-            """`tokens` are already in the request's output."""
+        def accept_tokens(self, request, new_token_ids):
+            """They are already in the request's output."""
+            tokens = new_token_ids
             start, _ = self._get_constraint_bounds(request, tokens, spec_tokens_committed=True)
             if start > len(tokens):
                 return True

@@ -47,7 +47,7 @@ def test_a_bad_tool_of_a_tag_costs_that_tool(grammars, caplog):
     with pytest.raises(maskwright.SchemaError):
         grammars("raise")("structural_tag", text)
     left = grammars("leave_out")("structural_tag", text)
-    assert [re.sub(":.*", "", record.args[1]) for record in caplog.records] == ["the tool bad is left out", "the tool worse is left out"]
+    assert re.findall("request r1: (the tool .* is left out): ", caplog.text) == ["the tool bad is left out", "the tool worse is left out"]
     loose = grammars("any_json")("structural_tag", text)
 
     def call(name, arguments):
@@ -63,7 +63,7 @@ def test_a_bad_tool_of_a_tag_costs_that_tool(grammars, caplog):
 def test_a_bad_branch_of_a_schema_costs_that_branch(grammars, caplog):
     text = branches(("first", GOOD), ("bad", BAD))
     grammar = grammars("leave_out")("json", text)
-    assert caplog.records[0].args[0] == "r1" and caplog.records[0].args[1].startswith("the tool bad is left out: ")
+    assert "request r1: the tool bad is left out: " in caplog.text
     assert accepts(grammar, '[{"name": "first", "parameters": {"x": 1}}]')
     assert not accepts(grammar, '[{"name": "bad", "parameters": {}}]')
     loose = grammars("any_json")("json", text)
@@ -76,7 +76,7 @@ def test_a_tool_that_takes_too_much_work_costs_that_tool(tokenizer, monkeypatch,
     many = {"type": "object", "properties": {"x": {"enum": [f"w{i}" for i in range(90_000)]}}}
     text = triggered(tag("first", GOOD), tag("heavy", many), tag("last", GOOD))
     grammar = Grammars(compiler, options.read()).get(Spec("structural_tag", text, options.read().grammar), "r1")
-    assert [record.args[1].split()[:3] for record in caplog.records] == [["the", "tool", "heavy"]]
+    assert re.findall("the tool (.*) is left out", caplog.text) == ["heavy"]
     assert accepts(grammar, '<call>{"name": "last", "arguments": {"x": 1}}</call>')
 
 

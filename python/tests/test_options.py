@@ -117,7 +117,7 @@ def test_what_is_not_enforced_is_refused_if_that_is_asked_for(tokenizer, caplog)
     # The first request that is known by name is told, once for a schema.
     for request_id in (None, "r3", "r4"):
         grammars.get(Spec("json", schema), request_id)
-    assert [record.args[0] for record in caplog.records] == ["r3"]
+    assert len(caplog.records) == 1
     assert "request r3: not enforced in the json" in caplog.text and "uniqueItems at the root: " in caplog.text
 
 

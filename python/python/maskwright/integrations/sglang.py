@@ -223,12 +223,6 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         dispatch_type = "ebnf" if spec.kind == "grammar" else spec.kind
         return Grammar(self._grammars.get(spec, _REQUEST_ID.get()), spec, GrammarStats(dispatch_type=dispatch_type))
 
-    def set_cache(self, key: tuple[str, str], value: BaseGrammarObject) -> None:
-        """Keeps a grammar; drops the oldest if there are too many."""
-        super().set_cache(key, value)
-        while len(self.cache) > self._grammars.options.n_kept:
-            self.cache.pop(next(iter(self.cache)))
-
     def compile_framed_grammar(self, grammar: Grammar, frame: Callable[[dict[str, Any]], dict[str, Any]]) -> Grammar | None:
         """The text of `grammar` within the messages of a model that frames its answers.
 
@@ -413,11 +407,18 @@ _ASKED = ("json_schema", "regex", "ebnf", "structural_tag")
 def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
     """A grammar and whether it is ready. It is not until the limit has been looked up."""
     taken = _taken
-    known = backend.cache.get(key)
+    known = backend.cache.pop(key, None)
+    if known is not None:
+        # The one used last is at the end.
+        backend.cache[key] = known
+    while known is None and len(backend.cache) >= _server.n_kept:
+        del backend.cache[next(iter(backend.cache))]
     text = _parts(known)[0]
     if taken is None or (known is not None and (text is None or text.looked_up.has(taken.limit))):
         if known is not None:
             metrics.count("maskwright_grammar_cache_hits")
+        if isinstance(known, InvalidGrammarObject):
+            metrics.count("maskwright_requests_refused", reason="grammar")
         ready: tuple[Any, bool] = method(backend, key, require_reasoning)
         return ready
 
@@ -492,7 +493,12 @@ def _traverse_tree(
         text = _parts(grammar)[0]
     if text is None or text.is_canonical:
         # Reasoning may end within the draft, or the spelling of it change.
-        original(retrieve_next_token, retrieve_next_sibling, draft_tokens, grammar, allocate_token_bitmask, vocab_size)
+        try:
+            original(retrieve_next_token, retrieve_next_sibling, draft_tokens, grammar, allocate_token_bitmask, vocab_size)
+        except ValueError as error:
+            # Of a text that failed: what is sampled is refused later, which ends this request alone.
+            LOG.error("the masks of drafts cannot be made: %s", error)
+            allocate_token_bitmask.fill_(-1)
         return
     if text.is_terminated():
         return

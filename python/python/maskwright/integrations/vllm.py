@@ -77,12 +77,17 @@ class Backend:
         stops = request.sampling_params.all_stop_token_ids
         return Text(grammar, stops, limit, self.batch, spelling=chosen.spelling)
 
-    def forced_after(self, text: Text, drafted: list[int]) -> list[int]:
-        """Tokens that the grammar forces after those that are drafted already, for the model to check in the same step."""
+    def drafts(self) -> bool:
+        """Whether forced tokens are drafted now."""
         speculation = getattr(self._config, "speculative_config", None)
         if speculation is None or speculation.method not in _DRAFTING or self.n_requests > self._grammars.options.n_drafting:
-            return []
-        return text.forced_after(drafted, speculation.num_speculative_tokens - len(drafted))
+            return False
+        # That one takes the drafts of n-grams from the device, and only their number from the scheduler.
+        return not getattr(self._config, "use_v2_model_runner", False)
+
+    def forced_after(self, text: Text, drafted: list[int]) -> list[int]:
+        """Tokens that the grammar forces after those that are drafted already, for the model to check in the same step."""
+        return text.forced_after(drafted, self._config.speculative_config.num_speculative_tokens - len(drafted))
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows that allow every token."""
@@ -140,7 +145,7 @@ def register() -> None:
 
 
 def check(owners: Mapping[str, Any]) -> None:
-    """Whether classes of vLLM, given by the names of what is wrapped, have these methods, and take what they are given here.
+    """Whether classes of vLLM, given by the names of what is wrapped, have these methods, and take the same as here.
 
     Raises RuntimeError for the first that does not.
     """
@@ -150,11 +155,10 @@ def check(owners: Mapping[str, Any]) -> None:
             raise RuntimeError(f"this version of vLLM has no {name}, which {_NEEDS}")
         if parameters is None:
             continue
-        signature = inspect.signature(method)
-        try:
-            signature.bind("self", *parameters)
-        except TypeError:
-            raise RuntimeError(f"in this version of vLLM {name} takes {signature}, and not {', '.join(parameters)}, as {_NEEDS}") from None
+        found = list(inspect.signature(method).parameters)[1:]
+        if (found[: len(parameters) - 1] != list(parameters[:-1])) if parameters[-1] == "..." else (found != list(parameters)):
+            taken, expected = ", ".join(found), ", ".join(parameters)
+            raise RuntimeError(f"in this version of vLLM {name} takes {taken}, and not {expected}, as {_NEEDS}")
 
 
 _NEEDS = (
@@ -331,7 +335,7 @@ def _validate_tokens(method: Any, manager: Any, request: Any, spec_tokens: list[
     drafted: list[int] = method(manager, request, spec_tokens)
     text = _text_of(request)
     # While the model reasons, no token is forced.
-    if text is None or manager._get_constraint_bounds(request, drafted).grammar_start > 0:
+    if text is None or not cast("Backend", manager.backend).drafts() or manager._get_constraint_bounds(request, drafted).grammar_start > 0:
         return drafted
     return drafted + cast("Backend", manager.backend).forced_after(text, drafted)
 
@@ -374,9 +378,10 @@ def _limit_of(request: Any, max_model_len: int, chosen: Options) -> int | None:
 
 def _has_limit(params: Any, chosen: Options) -> bool:
     """Whether the text is to be complete within the request's limit."""
-    transfer = (params.extra_args or {}).get("kv_transfer_params") or {}
+    transfer = (params.extra_args or {}).get("kv_transfer_params")
     # Where another engine writes the text, this one is asked for one token.
-    return chosen.has_limit and not transfer.get("do_remote_decode")
+    is_remote = isinstance(transfer, Mapping) and bool(transfer.get("do_remote_decode"))
+    return chosen.has_limit and not is_remote
 
 
 #: For each tokenizer, with the width of the logits.
@@ -413,11 +418,11 @@ def _read(tokenizer: Any, model_config: Any, vocab_size: int) -> Tokenizer:
         ) from error
 
 
-#: What stands around vLLM's methods, and what it gives to each; None if that is whatever it is given itself.
+#: What stands around vLLM's methods, and what those take, "..." for anything else; None for whatever it is.
 _WRAPPED: dict[str, tuple[Any, tuple[str, ...] | None]] = {
     "SamplingParams._validate_structured_outputs": (_validate, ("model_config", "structured_outputs_config", "tokenizer")),
     "AsyncLLM.__init__": (_start_server, None),
-    "AsyncLLM.add_request": (_add_request, ("request_id", "prompt", "params")),
+    "AsyncLLM.add_request": (_add_request, ("request_id", "prompt", "params", "...")),
     "StructuredOutputManager.__init__": (_start_engine, None),
     "StructuredOutputManager.grammar_init": (_grammar_init, ("request",)),
     "StructuredOutputManager._create_grammar": (_create_grammar, ("request",)),

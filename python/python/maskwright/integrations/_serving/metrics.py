@@ -20,6 +20,7 @@ from bisect import bisect_left
 from typing import Any
 
 from maskwright._maskwright import __version__
+from maskwright.integrations._serving.log import LOG
 
 #: The folder that `publish` made, for the processes that are started later.
 _FOLDER = "MASKWRIGHT_METRICS_FOLDER"
@@ -55,7 +56,11 @@ def publish() -> None:
         from prometheus_client.multiprocess import MultiProcessCollector
     except ImportError:
         return
-    _made = tempfile.TemporaryDirectory(prefix="maskwright-metrics-")
+    try:
+        _made = tempfile.TemporaryDirectory(prefix="maskwright-metrics-")
+    except OSError as error:
+        LOG.warning("nothing is counted, since there is no folder for temporary files: %s", error)
+        return
     os.environ[_FOLDER] = _made.name
     REGISTRY.register(MultiProcessCollector(None, _made.name))
 
@@ -95,12 +100,18 @@ def _add(kind: str, metric: str, suffix: str, labels: tuple[tuple[str, str], ...
     """Adds to a number in a file of this process, or sets it. The caller holds `_LOCK`."""
     global _files
     identity = os.getpid(), os.environ.get("PROMETHEUS_MULTIPROC_DIR") or os.environ.get(_FOLDER)
-    if _files[0] != identity:
-        _files = identity, _opened(*identity)
-    file = _files[1].get(kind)
-    if file is not None:
-        key = _key(metric, metric + suffix, labels)
-        file.write_value(key, amount + (file.read_value(key)[0] if is_sum else 0), time.time())
+    try:
+        if _files[0] != identity:
+            _files = identity, {}
+            _files = identity, _opened(*identity)
+        file = _files[1].get(kind)
+        if file is not None:
+            key = _key(metric, metric + suffix, labels)
+            file.write_value(key, amount + (file.read_value(key)[0] if is_sum else 0), time.time())
+    except Exception as error:
+        # Such as a full disk, or a file that another process left. A server must not stop because of what it counts.
+        _files = identity, {}
+        LOG.warning("nothing more is counted in this process: %s", error)
 
 
 def _opened(pid: int, folder: str | None) -> dict[str, Any]:
@@ -108,13 +119,22 @@ def _opened(pid: int, folder: str | None) -> dict[str, Any]:
         return {}
     try:
         from prometheus_client.mmap_dict import MmapedDict
-
-        # The server's own numbers lie in files with its pid alone.
-        kinds = ("counter", "histogram", "gauge_max")
-        return {kind: MmapedDict(os.path.join(folder, f"{kind}_maskwright{pid}.db")) for kind in kinds}
-    except (ImportError, OSError):
-        # The process that made the folder may have ended.
+    except ImportError:
         return {}
+    files = {}
+    for kind in ("counter", "histogram", "gauge_max"):
+        # The server's own numbers lie in files with its pid alone.
+        path = os.path.join(folder, f"{kind}_maskwright{pid}.db")
+        with open(path, "ab") as file:
+            # Writing to mapped memory for which the disk has no room would end the process.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, 1 << 20)
+        files[kind] = MmapedDict(path)
+    # Those who read a histogram need all of its buckets, also the empty ones.
+    for metric, bounds in _BOUNDS.items():
+        for bound in (*map(str, bounds), "+Inf"):
+            files["histogram"].read_value(_key(metric, f"{metric}_bucket", (("le", bound),)))
+    return files
 
 
 @functools.cache

@@ -55,6 +55,8 @@ class Options(NamedTuple):
 
         Raises ValueError for a wrong value, for an option that a request cannot set, and for a name that no option has.
         """
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueError(f"the options of a request are {given!r}, expected an object")
         own = {name: value for name, value in (given or {}).items() if name.startswith("maskwright_")}
         if unknown := own.keys() - _REQUEST_NAMES.keys():
             raise ValueError(f"{min(unknown)} is no option of a request; those are {', '.join(_REQUEST_NAMES)}")
@@ -83,8 +85,15 @@ def read(environment: Mapping[str, str] = os.environ) -> Options:
 
 
 def is_on(variable: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a switch is set to `1` or the like."""
-    return environment.get(variable, "").strip().lower() not in ("", *_OFF)
+    """Whether a switch is set to `1` or the like.
+
+    Raises ValueError for a value that is none.
+    """
+    given = environment.get(variable, "").strip()
+    try:
+        return given != "" and _switch(given)
+    except ValueError:
+        raise ValueError(f"{variable} is {given!r}, expected 1 or 0") from None
 
 
 _ON, _OFF = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

@@ -184,7 +184,9 @@ def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = No
         )
     if is_gbnf(spec.text):
         return compiler.compile_gbnf(spec.text, special_tokens_in_text=True, cancel=cancel)
-    return compiler.compile_lark(spec.text, whitespace=whitespace, special_tokens_in_text=True, cancel=cancel)
+    return compiler.compile_lark(
+        spec.text, property_order=order, whitespace=whitespace, numbers=numbers, special_tokens_in_text=True, cancel=cancel
+    )
 
 
 def one_line(error: Exception) -> str:

@@ -16,6 +16,7 @@ its place, as far as it goes.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,6 +29,10 @@ from maskwright.integrations._serving.options import Spelling
 if TYPE_CHECKING:
     import numpy as np
     import torch
+
+
+#: A server drafts fewer tokens.
+_MAX_REACH = 64
 
 
 class _Plan(NamedTuple):
@@ -71,13 +76,16 @@ class Text:
         self._plans: list[_Plan] = []
         #: The tokens that are drafted in this step, and how many of them others drafted.
         self._draft: tuple[list[int], int] = [], 0
+        #: How many forced tokens are drafted at most: one more than were taken last, twice as many after all were.
+        self._reach = _MAX_REACH
         self._matcher: Matcher | None = first_matcher(grammar, limit, self._stops)
 
     def begins_after(self, n: int) -> None:
         """The text begins after the first `n` tokens of the request's output. Without effect once it has begun."""
-        if n == self._n_before or (self._matcher is not None and self._matcher.n_tokens > 0):
+        if n == self._n_before or self._error is not None or (self._matcher is not None and self._matcher.n_tokens > 0):
             return
         self._n_before = n
+        self._plans, self._draft = [], ([], 0)
         if self._limit is not None:
             self._matcher = None
 
@@ -96,6 +104,7 @@ class Text:
                 self._leave_plan(matcher.n_tokens, tokens)
                 n = matcher.accept_tokens(tokens)
                 if n < len(tokens) and not matcher.is_terminated():
+                    metrics.count("maskwright_texts_failed")
                     return f"token {tokens[n]} was not allowed: {matcher.explain(tokens[n])}"
         except Exception as error:
             self._fail(error)
@@ -121,15 +130,20 @@ class Text:
         """
         try:
             matcher = self._begun()
+            n = min(n, self._reach)
             if self._error is not None or n <= 0 or matcher.is_terminated():
                 return []
-            self._leave_plan(matcher.n_tokens, drafted)
-            n_accepted = matcher.accept_tokens(drafted)
-            is_over = n_accepted < len(drafted) or matcher.is_terminated()
-            forced = [] if is_over else [token for token in self._forced(matcher) if token not in self.ends][:n]
-            self.rollback(n_accepted)
+            if drafted:
+                # What is planned here need not be what is planned after other drafts.
+                matcher, plans = matcher.fork(), []
+                if matcher.accept_tokens(drafted) < len(drafted) or matcher.is_terminated():
+                    return []
+            else:
+                plans = self._plans
+            forced = list(itertools.takewhile(lambda token: token not in self.ends, _forced(matcher, plans)))[:n]
         except Exception as error:
-            self._fail(error)
+            # The text can go on without drafts.
+            LOG.debug("no tokens are drafted: %s", error)
             return []
         metrics.count("maskwright_forced_tokens_drafted", len(forced))
         self._draft = [*drafted, *forced], len(drafted)
@@ -139,7 +153,10 @@ class Text:
         """Counts the drafted ones among the tokens of a step."""
         (draft, n_others), self._draft = self._draft, ([], 0)
         n_alike = next((i for i, pair in enumerate(zip(draft, tokens, strict=False)) if pair[0] != pair[1]), min(len(draft), len(tokens)))
-        metrics.count("maskwright_forced_tokens_accepted", max(n_alike - n_others, 0))
+        n_taken, n_forced = max(n_alike - n_others, 0), len(draft) - n_others
+        metrics.count("maskwright_forced_tokens_accepted", n_taken)
+        if n_forced > 0 and n_alike >= n_others:
+            self._reach = n_taken + 1 if n_taken < n_forced else min(2 * self._reach, _MAX_REACH)
 
     def rollback(self, num_tokens: int) -> None:
         """Undoes the last accepted tokens."""
@@ -156,8 +173,9 @@ class Text:
         """Writes which tokens may come next into a row, now or with the other rows of the step."""
         try:
             matcher = self._begun()
-            forced = self._forced(matcher) if self._is_canonical and self._error is None else []
-            if forced:
+            forced = self._forced_mask(matcher) if self._is_canonical and self._error is None else []
+            # Which token ends the text is no question of spelling.
+            if forced and forced[0] not in self.ends:
                 bitmask[batch_index] = 0
                 bitmask[batch_index, forced[0] // 32] = _bit(forced[0])
                 return
@@ -204,16 +222,13 @@ class Text:
                 self._matcher = Matcher(self._grammar, None, self._stops)
         return self._matcher
 
-    def _forced(self, matcher: Matcher) -> list[int]:
-        """The tokens that the grammar forces here, as the tokenizer spells them. Fewer if there is no room for more within the limit."""
-        begin = matcher.n_tokens
-        if self._plans and begin < self._plans[-1].begin + len(self._plans[-1].tokens):
-            return self._plans[-1].tokens[begin - self._plans[-1].begin :]
-        tokens = matcher.forced_tokens()
-        tokens = tokens[: matcher.validate_tokens(tokens)]
-        if tokens:
-            self._plans.append(_Plan(begin, tokens))
-        return tokens
+    def _forced_mask(self, matcher: Matcher) -> list[int]:
+        """The tokens that are forced; none if that cannot be found out."""
+        try:
+            return _forced(matcher, self._plans)
+        except Exception as error:
+            LOG.debug("the spelling is not known: %s", error)
+            return []
 
     def _leave_plan(self, begin: int, tokens: list[int]) -> None:
         """Drops the plan if `tokens`, which come next, are not those of it."""
@@ -226,7 +241,9 @@ class Text:
         """The first of some valid tokens, as far as forced text is spelled as the tokenizer does."""
         n_accepted = 0
         for token in tokens:
-            forced = [] if matcher.is_terminated() else self._forced(matcher)
+            forced = [] if matcher.is_terminated() else self._forced_mask(matcher)
+            if not self.ends.isdisjoint(forced[:1]):
+                forced = []
             if forced[:1] not in ([], [token]):
                 break
             self._leave_plan(matcher.n_tokens, [token])
@@ -238,8 +255,21 @@ class Text:
 
     def _fail(self, error: Exception) -> None:
         LOG.error("a request fails: %s", error)
-        metrics.count("maskwright_texts_failed")
+        if self._error is None:
+            metrics.count("maskwright_texts_failed")
         self._error = error
+
+
+def _forced(matcher: Matcher, plans: list[_Plan]) -> list[int]:
+    """The tokens that the grammar forces here, as the tokenizer spells them. Fewer if there is no room for more within the limit."""
+    begin = matcher.n_tokens
+    if plans and begin < plans[-1].begin + len(plans[-1].tokens):
+        return plans[-1].tokens[begin - plans[-1].begin :]
+    tokens = matcher.forced_tokens()
+    tokens = tokens[: matcher.validate_tokens(tokens)]
+    if tokens:
+        plans.append(_Plan(begin, tokens))
+    return tokens
 
 
 def first_matcher(grammar: CompiledGrammar, limit: int | None, stop_token_ids: Sequence[int] | None) -> Matcher:
@@ -271,7 +301,7 @@ class Batch:
         if not rows:
             return
         mask = rows[0][2]
-        start = time.perf_counter()
+        start, errors = time.perf_counter(), {}
         try:
             fill_next_token_bitmask_batch([matcher for _, matcher, _, _ in rows], mask, [row for _, _, _, row in rows])
         except Exception as error:
@@ -280,7 +310,10 @@ class Batch:
                 if row in errors:
                     text._fail(errors[row])
                     mask[row] = -1
-        _count_masks([matcher for _, matcher, _, _ in rows], time.perf_counter() - start)
+        try:
+            _count_masks([matcher for _, matcher, _, row in rows if row not in errors], time.perf_counter() - start)
+        except Exception as error:
+            LOG.warning("the masks of a step are not counted: %s", error)
 
 
 def _count_masks(matchers: Sequence[Matcher], seconds: float) -> None:
