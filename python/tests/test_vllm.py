@@ -553,8 +553,9 @@ def test_nothing_is_drafted_for_many_requests_nor_while_the_model_reasons(host, 
         engine.manager.grammar_bitmask(requests, list(requests), {})
         return engine.manager.validate_tokens(requests["0"], [])
 
-    assert drafted(max_tokens=60) and drafted(15, max_tokens=60)
-    assert not drafted(16, max_tokens=60) and not drafted(reasoning=True, max_tokens=60)
+    canonical = {"extra_args": {"maskwright_spelling": "canonical"}, "max_tokens": 60}
+    assert drafted(max_tokens=60) and drafted(4, max_tokens=60) and drafted(15, **canonical)
+    assert not drafted(5, max_tokens=60) and not drafted(16, **canonical) and not drafted(reasoning=True, max_tokens=60)
     # Nor the end, which the model samples in the same step anyway.
     assert EOS not in drafted(max_tokens=60)
     monkeypatch.setenv("MASKWRIGHT_DRAFTING_REQUESTS", "0")

@@ -241,6 +241,14 @@ impl Network {
         start as usize..end as usize
     }
 
+    /// How many parts the choice has that `state` begins with; 0 if it begins with none.
+    pub fn n_parts(&self, state: ExprId) -> usize {
+        match self.pool.get(self.head_and_tail(state).0) {
+            Expr::Alt(parts) => parts.len(),
+            _ => 0,
+        }
+    }
+
     /// States that together read what `state` reads, where it begins with a choice among choices; else none. After each of many optional
     /// parts, such as the keys of an object, any later one may follow: all those states together have few branches, but many moves.
     pub fn branches(&mut self, state: ExprId) -> Vec<ExprId> {

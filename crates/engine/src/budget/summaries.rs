@@ -441,8 +441,8 @@ impl Summaries {
             }
             return Ok(());
         }
+        meter::spend(UNITS_PER_ITEM + parser.network.n_parts(state) as u64)?;
         let branches = parser.network.branches(state);
-        meter::spend(UNITS_PER_ITEM)?;
         if !branches.is_empty() {
             branches.into_iter().for_each(|branch| self.offer(cost, (id, branch, future)));
             return Ok(());

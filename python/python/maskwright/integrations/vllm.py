@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 SWITCH = "MASKWRIGHT_VLLM"
 #: Methods of speculative decoding whose drafts are checked without their probabilities, so that any token may be drafted.
 _DRAFTING = ("custom_class", "ngram")
+#: With more requests than this, drafts that are taken as often as they are for a small model cost more than they save; those of the canonical
+#: spelling, which are all taken, cost more later. Measured on a CPU.
+_MOST, _MOST_CANONICAL = 4, 15
 
 
 class Backend:
@@ -77,10 +80,12 @@ class Backend:
         stops = request.sampling_params.all_stop_token_ids
         return Text(grammar, stops, limit, self.batch, spelling=chosen.spelling)
 
-    def drafts(self) -> bool:
-        """Whether forced tokens are drafted now."""
+    def drafts(self, text: Text) -> bool:
+        """Whether tokens that are forced after a text are drafted now."""
         speculation = getattr(self._config, "speculative_config", None)
-        if speculation is None or speculation.method not in _DRAFTING or self.n_requests > self._grammars.options.n_drafting:
+        most = self._grammars.options.n_drafting
+        most = (_MOST_CANONICAL if text.is_canonical else _MOST) if most is None else most
+        if speculation is None or speculation.method not in _DRAFTING or self.n_requests > most:
             return False
         # That one takes the drafts of n-grams from the device, and only their number from the scheduler.
         return not getattr(self._config, "use_v2_model_runner", False)
@@ -335,7 +340,7 @@ def _validate_tokens(method: Any, manager: Any, request: Any, spec_tokens: list[
     drafted: list[int] = method(manager, request, spec_tokens)
     text = _text_of(request)
     # While the model reasons, no token is forced.
-    if text is None or not cast("Backend", manager.backend).drafts() or manager._get_constraint_bounds(request, drafted).grammar_start > 0:
+    if text is None or not cast("Backend", manager.backend).drafts(text) or manager._get_constraint_bounds(request, drafted).grammar_start > 0:
         return drafted
     return drafted + cast("Backend", manager.backend).forced_after(text, drafted)
 

@@ -4,7 +4,7 @@ use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
 use super::bounded::unless_out_of_work;
 use crate::ground::{TextPart, text_parts, written};
-use crate::{EngineError, Error, Matcher};
+use crate::{EngineError, Error, ErrorKind, Matcher};
 
 /// A part of what is forced.
 enum Forced {
@@ -74,9 +74,18 @@ impl Matcher {
     /// If nothing but an end-of-sequence token may come, that is the one forced token (the least id, if
     /// there are several).
     ///
+    /// With a limit on the work of a mask, none where that does not suffice.
+    ///
     /// # Errors
-    /// If a limit is reached.
+    /// If another limit is reached.
     pub fn forced_tokens(&self, encode: impl Fn(&[u8]) -> Vec<TokenId>) -> Result<Vec<TokenId>, Error> {
+        match self.call_meter().run(|| self.all_forced_tokens(encode)) {
+            Err(error) if self.mask_work.is_some() && error.kind() == ErrorKind::Limit => Ok(Vec::new()),
+            tokens => tokens,
+        }
+    }
+
+    fn all_forced_tokens(&self, encode: impl Fn(&[u8]) -> Vec<TokenId>) -> Result<Vec<TokenId>, Error> {
         let vocabulary = self.grammar().vocabulary().clone();
         let forced = self.forced()?;
         if forced.is_empty() {

@@ -42,8 +42,8 @@ class Options(NamedTuple):
     """How many grammars are kept, and errors of those that cannot be compiled. Their tables share the compiler's memory limit."""
     threads: int | None = None
     """How many threads fill masks; None for the compiler's own choice."""
-    n_drafting: int = 15
-    """At most how many requests run at once while forced tokens are drafted."""
+    n_drafting: int | None = None
+    """At most how many requests there are while forced tokens are drafted. None for as many as were measured to be faster for it."""
     has_limit: bool = True
     """Whether texts are complete within the request's limit on tokens."""
     spelling: Spelling = "any"

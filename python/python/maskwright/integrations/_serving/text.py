@@ -64,7 +64,7 @@ class Text:
         spelling: Spelling = "any",
     ) -> None:
         self._grammar = grammar
-        self._is_canonical = spelling == "canonical"
+        self.is_canonical = spelling == "canonical"
         own_ends = set(grammar.tokenizer.eos_token_ids)
         self._stops = sorted(set(stop_token_ids) - own_ends) or None
         #: The tokens that end it.
@@ -119,7 +119,7 @@ class Text:
             if matcher.is_terminated():
                 return []
             valid = tokens[: matcher.validate_tokens(tokens)]
-            return self._canonical(matcher, valid) if self._is_canonical else valid
+            return self._canonical(matcher, valid) if self.is_canonical else valid
         except Exception as error:
             self._fail(error)
             return []
@@ -173,7 +173,7 @@ class Text:
         """Writes which tokens may come next into a row, now or with the other rows of the step."""
         try:
             matcher = self._begun()
-            forced = self._forced_mask(matcher) if self._is_canonical and self._error is None else []
+            forced = self._forced_mask(matcher) if self.is_canonical and self._error is None else []
             # Which token ends the text is no question of spelling.
             if forced and forced[0] not in self.ends:
                 bitmask[batch_index] = 0
