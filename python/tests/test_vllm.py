@@ -77,7 +77,7 @@ class Engine:
 
     def __init__(self, host, seed=0, drafts=0, **options):
         self.manager, self.draw, self.n_drafts = host.manager(config(**options)), random.Random(seed), drafts
-        #: Those that the grammar makes.
+        #: How many masks were filled.
         self.n_masks = 0
 
     def add(self, *requests):

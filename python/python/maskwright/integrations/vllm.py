@@ -11,9 +11,8 @@ backends, so `register` puts functions around some methods:
 * `AsyncLLM.__init__` and `StructuredOutputManager.__init__`: both processes read the tokenizer while the server starts, so
   that the first request doesn't wait for it.
 * `StructuredOutputManager._get_constraint_bounds`: says how many tokens come before the text.
-* `StructuredOutputManager.grammar_bitmask`: the masks of a step without drafted tokens are filled in one call.
-
-* `StructuredOutputManager.validate_tokens`: fills in forced tokens as drafts, and `accept_tokens` counts those that were taken.
+* `StructuredOutputManager.grammar_bitmask`: the masks of a step are filled in one call, but for texts with drafted tokens.
+* `StructuredOutputManager.validate_tokens` appends forced tokens to the drafts; `accept_tokens` counts how many of them the model took.
 
 Rejected: taking only the place of one of vLLM's backends, which is told neither the limit nor the tokenizer when a
 request is checked. Drafting beside methods that draw their drafts from a distribution (EAGLE, draft models): what is sampled would no
@@ -45,8 +44,8 @@ if TYPE_CHECKING:
 SWITCH = "MASKWRIGHT_VLLM"
 #: Methods of speculative decoding whose drafts are checked without their probabilities, so that any token may be drafted.
 _DRAFTING = ("custom_class", "ngram")
-#: With more requests than this, drafts that are taken as often as they are for a small model cost more than they save; those of the canonical
-#: spelling, which are all taken, cost more later. Measured on a CPU.
+#: Up to so many requests, drafts save more than they cost. With the canonical spelling all of them are taken, else few. Measured with a small
+#: model on a CPU.
 _MOST, _MOST_CANONICAL = 4, 15
 
 
@@ -80,19 +79,16 @@ class Backend:
         stops = request.sampling_params.all_stop_token_ids
         return Text(grammar, stops, limit, self.batch, spelling=chosen.spelling)
 
-    def drafts(self, text: Text) -> bool:
-        """Whether tokens that are forced after a text are drafted now."""
+    def most_drafts(self, text: Text) -> int:
+        """How many tokens may be drafted for a text in the next step, as far as forced tokens are drafted at all."""
         speculation = getattr(self._config, "speculative_config", None)
         most = self._grammars.options.n_drafting
         most = (_MOST_CANONICAL if text.is_canonical else _MOST) if most is None else most
         if speculation is None or speculation.method not in _DRAFTING or self.n_requests > most:
-            return False
+            return 0
         # That one takes the drafts of n-grams from the device, and only their number from the scheduler.
-        return not getattr(self._config, "use_v2_model_runner", False)
-
-    def forced_after(self, text: Text, drafted: list[int]) -> list[int]:
-        """Tokens that the grammar forces after those that are drafted already, for the model to check in the same step."""
-        return text.forced_after(drafted, self._config.speculative_config.num_speculative_tokens - len(drafted))
+        is_on_device = getattr(self._config, "use_v2_model_runner", False)
+        return 0 if is_on_device else int(speculation.num_speculative_tokens)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Rows that allow every token."""
@@ -145,7 +141,7 @@ def register() -> None:
     for name, (function, _) in _WRAPPED.items():
         owner, method = name.split(".")
         _wrap(owners[owner], method, function)
-    # Before the processes start that are to be counted.
+    # Before the processes that count start.
     metrics.publish()
 
 
@@ -339,10 +335,11 @@ def _validate_tokens(method: Any, manager: Any, request: Any, spec_tokens: list[
     """Valid drafts, and after them the tokens that are forced."""
     drafted: list[int] = method(manager, request, spec_tokens)
     text = _text_of(request)
+    n_more = 0 if text is None else manager.backend.most_drafts(text) - len(drafted)
     # While the model reasons, no token is forced.
-    if text is None or not cast("Backend", manager.backend).drafts(text) or manager._get_constraint_bounds(request, drafted).grammar_start > 0:
+    if text is None or n_more <= 0 or manager._get_constraint_bounds(request, drafted).grammar_start > 0:
         return drafted
-    return drafted + cast("Backend", manager.backend).forced_after(text, drafted)
+    return drafted + text.forced_after(drafted, n_more)
 
 
 def _accept_tokens(method: Any, manager: Any, request: Any, new_token_ids: list[int]) -> bool:

@@ -17,7 +17,7 @@ def follow(host: logging.Logger) -> None:
     owner: logging.Logger | None = host
     while owner is not None and not owner.handlers and owner.propagate:
         owner = owner.parent
-    # Those of the root get the lines anyway.
+    # The root's handlers get the lines anyway.
     if owner is not None and owner.parent is not None:
         LOG.handlers = list(owner.handlers)
         LOG.propagate = False

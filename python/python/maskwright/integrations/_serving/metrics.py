@@ -71,14 +71,12 @@ _made: tempfile.TemporaryDirectory[str] | None = None
 
 def started() -> None:
     """Notes that Maskwright runs in this process, and its version."""
-    with _LOCK:
-        _add("gauge_max", "maskwright_info", "", (("version", __version__),), 1, is_sum=False)
+    _write("gauge_max", "maskwright_info", [("", (("version", __version__),), 1)])
 
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
     """Adds to a counter, which is one of `_HELP`."""
-    with _LOCK:
-        _add("counter", name, "_total", tuple(labels.items()), amount)
+    _write("counter", name, [("_total", tuple(labels.items()), amount)])
 
 
 def observe(name: str, seconds: float) -> None:
@@ -86,9 +84,7 @@ def observe(name: str, seconds: float) -> None:
     bounds = _BOUNDS[name]
     at = bisect_left(bounds, seconds)
     bound = str(bounds[at]) if at < len(bounds) else "+Inf"
-    with _LOCK:
-        _add("histogram", name, "_bucket", (("le", bound),), 1)
-        _add("histogram", name, "_sum", (), seconds)
+    _write("histogram", name, [("_bucket", (("le", bound),), 1), ("_sum", (), seconds)])
 
 
 _LOCK = threading.Lock()
@@ -96,18 +92,24 @@ _LOCK = threading.Lock()
 _files: tuple[tuple[int, str | None], dict[str, Any]] = (0, None), {}
 
 
-def _add(kind: str, metric: str, suffix: str, labels: tuple[tuple[str, str], ...], amount: float, *, is_sum: bool = True) -> None:
-    """Adds to a number in a file of this process, or sets it. The caller holds `_LOCK`."""
+def _write(kind: str, metric: str, samples: list[tuple[str, tuple[tuple[str, str], ...], float]]) -> None:
+    """Writes samples of a metric into a file of this process, each by the suffix of its name and its labels. Counters and histograms are
+    added to, gauges are set.
+    """
     global _files
     identity = os.getpid(), os.environ.get("PROMETHEUS_MULTIPROC_DIR") or os.environ.get(_FOLDER)
     try:
-        if _files[0] != identity:
-            _files = identity, {}
-            _files = identity, _opened(*identity)
-        file = _files[1].get(kind)
-        if file is not None:
-            key = _key(metric, metric + suffix, labels)
-            file.write_value(key, amount + (file.read_value(key)[0] if is_sum else 0), time.time())
+        with _LOCK:
+            if _files[0] != identity:
+                _files = identity, {}
+                _files = identity, _opened(*identity)
+            file = _files[1].get(kind)
+            if file is None:
+                return
+            for suffix, labels, amount in samples:
+                key = _key(metric, metric + suffix, labels)
+                before = 0 if kind == "gauge_max" else file.read_value(key)[0]
+                file.write_value(key, before + amount, time.time())
     except Exception as error:
         # Such as a full disk, or a file that another process left. A server must not stop because of what it counts.
         _files = identity, {}
@@ -130,7 +132,7 @@ def _opened(pid: int, folder: str | None) -> dict[str, Any]:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, 1 << 20)
         files[kind] = MmapedDict(path)
-    # Those who read a histogram need all of its buckets, also the empty ones.
+    # A histogram must show all of its buckets, the empty ones too.
     for metric, bounds in _BOUNDS.items():
         for bound in (*map(str, bounds), "+Inf"):
             files["histogram"].read_value(_key(metric, f"{metric}_bucket", (("le", bound),)))

@@ -9,8 +9,8 @@ within `limit - n_before`. What comes before is known only when the text begins,
 tokens may begin a text and be rolled back; the limit is then settled again.
 
 Forced tokens: where the grammar leaves one text, `forced_after` gives the tokens with which the tokenizer spells it, for the server to
-draft. With the spelling "canonical" the masks allow no other tokens there. What was found is kept, so that a spelling that was begun is
-gone on with. Invariant of `_plans`: they begin one after the other and not after the text so far, and the text has the tokens of each at
+draft. With the spelling "canonical" the masks allow no other tokens there. What was found is kept, so that a spelling once begun is
+continued. Invariant of `_plans`: they begin one after the other and not after the text so far, and the text has the tokens of each at
 its place, as far as it goes.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import torch
 
 
-#: A server drafts fewer tokens.
+#: More tokens than a server drafts at once.
 _MAX_REACH = 64
 
 
@@ -134,7 +134,7 @@ class Text:
             if self._error is not None or n <= 0 or matcher.is_terminated():
                 return []
             if drafted:
-                # What is planned here need not be what is planned after other drafts.
+                # Plans made after these drafts may not hold after others.
                 matcher, plans = matcher.fork(), []
                 if matcher.accept_tokens(drafted) < len(drafted) or matcher.is_terminated():
                     return []
@@ -173,11 +173,10 @@ class Text:
         """Writes which tokens may come next into a row, now or with the other rows of the step."""
         try:
             matcher = self._begun()
-            forced = self._forced_mask(matcher) if self.is_canonical and self._error is None else []
-            # Which token ends the text is no question of spelling.
-            if forced and forced[0] not in self.ends:
+            only = self._canonical_next(matcher) if self.is_canonical and self._error is None else None
+            if only is not None:
                 bitmask[batch_index] = 0
-                bitmask[batch_index, forced[0] // 32] = _bit(forced[0])
+                bitmask[batch_index, only // 32] = _bit(only)
                 return
             if self._batch is not None and self._batch.takes(self):
                 self._batch.rows.append((self, matcher, bitmask, batch_index))
@@ -222,13 +221,15 @@ class Text:
                 self._matcher = Matcher(self._grammar, None, self._stops)
         return self._matcher
 
-    def _forced_mask(self, matcher: Matcher) -> list[int]:
-        """The tokens that are forced; none if that cannot be found out."""
+    def _canonical_next(self, matcher: Matcher) -> int | None:
+        """The only token that the canonical spelling allows next. None if it allows others, or that cannot be found out."""
         try:
-            return _forced(matcher, self._plans)
+            forced = _forced(matcher, self._plans)
         except Exception as error:
             LOG.debug("the spelling is not known: %s", error)
-            return []
+            return None
+        # Any token that ends the text may end it.
+        return forced[0] if forced and forced[0] not in self.ends else None
 
     def _leave_plan(self, begin: int, tokens: list[int]) -> None:
         """Drops the plan if `tokens`, which come next, are not those of it."""
@@ -241,10 +242,8 @@ class Text:
         """The first of some valid tokens, as far as forced text is spelled as the tokenizer does."""
         n_accepted = 0
         for token in tokens:
-            forced = [] if matcher.is_terminated() else self._forced_mask(matcher)
-            if not self.ends.isdisjoint(forced[:1]):
-                forced = []
-            if forced[:1] not in ([], [token]):
+            only = None if matcher.is_terminated() else self._canonical_next(matcher)
+            if only not in (None, token):
                 break
             self._leave_plan(matcher.n_tokens, [token])
             if not matcher.accept_token(token):
