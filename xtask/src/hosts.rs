@@ -28,7 +28,7 @@ pub(crate) enum Host {
     Xgrammar,
     /// vLLM's server on the CPU.
     Vllm,
-    /// Forced tokens as drafts, in three of vLLM's servers at once.
+    /// Forced tokens as drafts, in three of vLLM's servers, one after the other.
     VllmDrafts,
     /// What is replaced in vLLM and SGLang, in the newest sources of both.
     Newest,
@@ -66,13 +66,10 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
     if hosts.contains(&Host::ToolCalls) {
         judge_tool_calls(&arguments.passed_on)?;
     }
-    if hosts.contains(&Host::Vllm) {
-        let environment = vllm()?;
-        run_tests(arguments, &environment, &["python/hosts/test_vllm.py"])?;
-    }
-    if hosts.contains(&Host::VllmDrafts) {
-        let environment = vllm()?;
-        run_tests(arguments, &environment, &["python/hosts/test_vllm_drafts.py"])?;
+    let of_vllm =
+        [(Host::Vllm, "python/hosts/test_vllm.py"), (Host::VllmDrafts, "python/hosts/test_vllm_drafts.py")];
+    for (_, file) in of_vllm.iter().filter(|(host, _)| hosts.contains(host)) {
+        run_tests(arguments, &vllm()?, &[file])?;
     }
     if hosts.contains(&Host::Newest) {
         for (environment, server) in [(vllm()?, "vllm"), (sglang()?, "sglang")] {

@@ -223,6 +223,19 @@ impl ExprPool {
     /// The whole of `list`; never if no number of members is possible. Linear in the number of items.
     pub fn shuffle(&mut self, list: ShuffleList) -> ExprId {
         let Some(list) = list.normal() else { return Self::NEVER };
+        let (number, list) = self.keep_list(list);
+        self.shuffle_place(list.start(number))
+    }
+
+    /// `place` in `list`, which is the list of `place` with other expressions; never if it cannot be completed from there.
+    pub(crate) fn shuffle_at(&mut self, list: ShuffleList, place: &Shuffle) -> ExprId {
+        let Some(normal) = list.clone().normal() else { return Self::NEVER };
+        let (number, normal) = self.keep_list(normal);
+        list.place_in(&normal, number, place).map_or(Self::NEVER, |place| self.shuffle_place(place))
+    }
+
+    /// A list of this pool, and its number.
+    fn keep_list(&mut self, list: ShuffleList) -> (u32, Arc<ShuffleList>) {
         let list = Arc::new(list);
         let next =
             u32::try_from(self.lists.len()).expect("a list has its own expressions, and those fit 32 bits");
@@ -230,18 +243,7 @@ impl ExprPool {
         if number == next {
             self.lists.push(list.clone());
         }
-        self.shuffle_place(list.start(number))
-    }
-
-    /// `place` in `list`, which is the list of `place` with other expressions; never if it cannot be completed from there.
-    pub(crate) fn shuffle_at(&mut self, list: ShuffleList, place: &Shuffle) -> ExprId {
-        let start = self.shuffle(list.clone());
-        if place.phase == ShufflePhase::Start || start == Self::NEVER {
-            return start;
-        }
-        let normal = list.clone().normal().expect("it has a word");
-        let number = self.list_ids[&normal];
-        list.place_in(&normal, number, place).map_or(Self::NEVER, |place| self.shuffle_place(place))
+        (number, list)
     }
 
     /// A place in a list of this pool from which the list can be completed.
