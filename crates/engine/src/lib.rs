@@ -13,6 +13,7 @@
 //! * `session`: compilers, grammars and matchers, as users hold them.
 //! * `watch`: grammars whose sessions remember what was there, so that keys and items differ.
 //! * `budget`: the least number of tokens that complete a text, and masks that keep within a limit.
+//! * `likeliest`: the best path through states, given scores for each position.
 //! * `reader`: one interface over the two readers.
 //! * `bytes` and `lexed`: the two readers. The first steps terminals byte by byte, the second reads the
 //!   tokens of a lexer.
@@ -25,6 +26,7 @@ mod budget;
 mod bytes;
 mod ground;
 mod lexed;
+mod likeliest;
 mod parser;
 mod reader;
 mod rows;
@@ -37,6 +39,11 @@ pub(crate) use ground::EngineError;
 pub use ground::{ExitRows, Limits, MaskStatus, Options, TokenCountStatus, TokensToFinish};
 #[doc(hidden)]
 pub use ground::{NamedTokens, ResolvedLexed, TextPart, text_parts, written};
+pub use likeliest::Position;
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
-pub use session::{Compiler, EngineGrammar, Matcher, Taken, inspect};
+#[doc(hidden)]
+pub use session::OfCanvas;
+pub use session::{
+    Compiler, EngineGrammar, Likeliest, LikeliestConfig, LikeliestStatus, Matcher, Taken, inspect,
+};

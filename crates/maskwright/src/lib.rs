@@ -84,7 +84,10 @@ pub use maskwright_engine::Matcher;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub use maskwright_engine::inspect;
-pub use maskwright_engine::{MaskStatus, Taken, TokenCountStatus, TokensToFinish};
+pub use maskwright_engine::{
+    Likeliest, LikeliestConfig, LikeliestStatus, MaskStatus, Position, Taken, TokenCountStatus,
+    TokensToFinish,
+};
 /// What every call that can fail returns.
 ///
 /// ```

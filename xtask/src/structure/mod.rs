@@ -71,7 +71,7 @@ const FLOORS: &[(&str, Floors<'_>)] = &[(
         &["parser"],
         &["bytes", "lexed"],
         &["reader"],
-        &["budget"],
+        &["budget", "likeliest"],
         &["watch"],
         &["session"],
     ],

@@ -74,6 +74,18 @@ enum Kind {
         id: TokenId,
         n_vocab: usize,
     },
+    NoPositions,
+    NoLikeliest,
+    UndecidedPositions,
+    BadScore {
+        position: usize,
+        id: u32,
+    },
+    CandidatesDiffer {
+        position: usize,
+        n_ids: usize,
+        n_log_probabilities: usize,
+    },
     NotThatLong {
         asked: usize,
         accepted: usize,
@@ -158,6 +170,35 @@ impl EngineError {
     /// A stop token's id is out of range.
     pub(crate) fn no_such_stop(id: TokenId, n_vocab: usize) -> EngineError {
         EngineError(Kind::NoSuchStop { id, n_vocab })
+    }
+
+    /// The likeliest text of no positions is asked for.
+    pub(crate) fn no_positions() -> EngineError {
+        EngineError(Kind::NoPositions)
+    }
+
+    /// No text fits the positions.
+    pub(crate) fn no_likeliest() -> EngineError {
+        EngineError(Kind::NoLikeliest)
+    }
+
+    /// No text was found that fits the positions, and there may be one.
+    pub(crate) fn undecided_positions() -> EngineError {
+        EngineError(Kind::UndecidedPositions)
+    }
+
+    /// A score that cannot be added up.
+    pub(crate) fn bad_score(position: usize, id: u32) -> EngineError {
+        EngineError(Kind::BadScore { position, id })
+    }
+
+    /// Candidates need as many probabilities as ids.
+    pub(crate) fn candidates_differ(
+        position: usize,
+        n_ids: usize,
+        n_log_probabilities: usize,
+    ) -> EngineError {
+        EngineError(Kind::CandidatesDiffer { position, n_ids, n_log_probabilities })
     }
 
     /// What to do about it, if that is known.
@@ -339,6 +380,7 @@ impl EngineError {
             | Kind::BudgetOrders
             | Kind::TooManyTokens
             | Kind::Undecided
+            | Kind::UndecidedPositions
             | Kind::LexedLimit { .. }
             | Kind::TooManyNamedTokens { .. }
             | Kind::OutOfWork
@@ -346,6 +388,10 @@ impl EngineError {
             Kind::NoText
             | Kind::MaskTooShort { .. }
             | Kind::NotThatLong { .. }
+            | Kind::NoPositions
+            | Kind::NoLikeliest
+            | Kind::BadScore { .. }
+            | Kind::CandidatesDiffer { .. }
             | Kind::BudgetTooSmall { .. }
             | Kind::SavedRows { .. }
             | Kind::Broken
@@ -437,6 +483,18 @@ impl fmt::Display for EngineError {
             Kind::MaskTooShort { given, needed } => {
                 write!(f, "the mask has {given} words of 32 bits, the vocabulary needs {needed}")
             }
+            Kind::NoPositions => f.write_str("there are no positions to fill"),
+            Kind::NoLikeliest => f.write_str("no text of the grammar fits the positions"),
+            Kind::UndecidedPositions => {
+                f.write_str("no text of the grammar that fits the positions was found within the limits on work")
+            }
+            Kind::BadScore { position, id } => {
+                write!(f, "position {position}: the score of token {id} is not a number or plus infinity")
+            }
+            Kind::CandidatesDiffer { position, n_ids, n_log_probabilities } => write!(
+                f,
+                "position {position}: there are {n_ids} ids of candidates and {n_log_probabilities} log-probabilities"
+            ),
             Kind::NotThatLong { asked, accepted } => {
                 write!(f, "cannot roll back {asked} tokens: only {accepted} were accepted")
             }

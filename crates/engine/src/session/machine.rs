@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use maskwright_grammar::{Network, Watch, Watching};
 use maskwright_vocabulary::{TokenId, symbol_text};
+use rustc_hash::FxHashSet;
 
 use super::state::State;
 use crate::EngineError;
 use crate::budget::{LimitsMemo, Ways};
 use crate::bytes::WantedRows;
 use crate::ground::{Counted, MaskBuilder, MaskWithin, Readings, TokenCountStatus};
+use crate::likeliest::TokenAutomaton;
 use crate::parser::{ConfigId, Parser};
 use crate::reader::{Reader, Terminals};
 use crate::shared::Shared;
@@ -23,6 +25,9 @@ pub(crate) struct Machine {
     pub(crate) reader: Reader,
     pub(crate) limits: LimitsMemo,
     watch: WatchMemo,
+    /// The configurations as a table, if there are few; and where there are many.
+    automaton: Option<Arc<TokenAutomaton>>,
+    without_automaton: FxHashSet<ConfigId>,
     counted: Counted,
 }
 
@@ -63,7 +68,14 @@ impl Machine {
             // No mask has enough work for it.
             limits.prepare(&mut reader)?;
         }
-        Ok(Machine { reader, limits, watch, counted })
+        Ok(Machine {
+            reader,
+            limits,
+            watch,
+            automaton: None,
+            without_automaton: FxHashSet::default(),
+            counted,
+        })
     }
 
     /// The same machine before any text.
@@ -356,6 +368,24 @@ impl Machine {
         Ok(form.first(self.reader.parser().shared.vocabulary.n_words()).into_iter().collect())
     }
 
+    /// The table of the configurations after `config`, if it is known whether there is one.
+    #[allow(clippy::option_option, reason = "whether it is known, and whether there is one")]
+    pub(crate) fn known_automaton(&self, config: ConfigId) -> Option<Option<Arc<TokenAutomaton>>> {
+        if self.without_automaton.contains(&config) {
+            return Some(None);
+        }
+        let known = self.automaton.as_ref().filter(|automaton| automaton.state(config).is_some());
+        known.map(|automaton| Some(automaton.clone()))
+    }
+
+    /// Keeps the table of the configurations after `config`, or that there are too many.
+    pub(crate) fn keep_automaton(&mut self, config: ConfigId, automaton: Option<Arc<TokenAutomaton>>) {
+        match automaton {
+            Some(automaton) => self.automaton = Some(automaton),
+            None => _ = self.without_automaton.insert(config),
+        }
+    }
+
     /// Drops what is memoised if it has grown beyond the limit.
     fn trim(&mut self) {
         let n_bytes = self.reader.memo_bytes() + self.watch.n_bytes();
@@ -369,6 +399,8 @@ impl Machine {
         self.reader.clear_memo();
         self.limits.clear();
         self.watch.clear();
+        self.automaton = None;
+        self.without_automaton.clear();
     }
 
     /// Makes a machine that a panic left in the middle of a call usable again.
@@ -394,6 +426,7 @@ impl Machine {
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.reader.memory_usage() + self.limits.memory_usage() + self.watch.n_bytes()
+        let automaton = self.automaton.as_ref().map_or(0, |automaton| automaton.memory_usage());
+        self.reader.memory_usage() + self.limits.memory_usage() + self.watch.n_bytes() + automaton
     }
 }

@@ -9,6 +9,7 @@ mod bounded;
 mod explain;
 mod forced;
 mod inspect;
+mod likeliest;
 mod masks;
 mod within;
 
@@ -17,6 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_vocabulary::TokenId;
+
+pub use likeliest::{Likeliest, LikeliestConfig, LikeliestStatus, OfCanvas};
 
 use bounded::{KnownWay, Shown, all, unless_out_of_work};
 

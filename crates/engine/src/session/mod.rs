@@ -13,4 +13,4 @@ mod state;
 
 pub use compiler::Compiler;
 pub use engine_grammar::EngineGrammar;
-pub use matcher::{Matcher, Taken};
+pub use matcher::{Likeliest, LikeliestConfig, LikeliestStatus, Matcher, OfCanvas, Taken};

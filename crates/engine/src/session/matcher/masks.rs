@@ -33,9 +33,14 @@ impl Matcher {
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).
     pub fn fill_mask_within(&mut self, words: &mut [u32], work: Option<u64>) -> Result<bool, Error> {
+        Ok(self.fill(words, work)?)
+    }
+
+    /// [`fill_mask_within`](Matcher::fill_mask_within) with the engine's errors.
+    pub(super) fn fill(&mut self, words: &mut [u32], work: Option<u64>) -> Result<bool, EngineError> {
         self.check_width(words)?;
         if self.state.is_terminated {
-            self.check()?;
+            self.check_unbroken()?;
             return Ok(self.fill_after_end(words));
         }
         let (form, status) = match work {
@@ -61,13 +66,13 @@ impl Matcher {
 
     /// Removes the tokens from a mask after which the text cannot be completed. A limit on the tokens of a part, combined
     /// with the texts that tokens can spell, can only be checked token by token. Few grammars and stop tokens need this.
-    fn without_dead_ends(&self, words: &mut [u32]) -> Result<bool, Error> {
+    fn without_dead_ends(&self, words: &mut [u32]) -> Result<bool, EngineError> {
         let vocabulary = self.grammar.vocabulary();
         let mut is_refused = false;
         for id in 0..vocabulary.n_vocab() {
             let bit = 1 << (id % 32);
             let token = TokenId(id as u32);
-            if words[id / 32] & bit != 0 && self.validate_tokens(&[token])? == 0 {
+            if words[id / 32] & bit != 0 && self.after_token(&self.state, token)?.is_none() {
                 words[id / 32] &= !bit;
             }
             is_refused |= words[id / 32] & bit == 0;

@@ -1,0 +1,181 @@
+//! Paths through a [`TokenAutomaton`].
+
+use maskwright_vocabulary::TokenId;
+
+use super::automaton::TokenAutomaton;
+use super::scores::{IMPOSSIBLE, Row, score_of};
+use super::search::{Edge, Paths};
+use super::task::Task;
+use crate::EngineError;
+
+/// The best scores of classes are kept for all positions, if that takes at most so many entries.
+const MAX_KEPT: usize = 16_000_000;
+
+/// The state after the end of a text.
+const ENDED: u32 = u32::MAX;
+
+/// The best token of each class, with its score.
+type BestOfClasses = Box<[(f64, TokenId)]>;
+
+/// The paths of a grammar with few states.
+pub(crate) struct Finite<'a> {
+    automaton: &'a TokenAutomaton,
+    task: &'a Task<'a>,
+    /// By boundary between positions and state: whether the positions from there on can be filled. The last state is the end.
+    can_be_filled: Vec<Vec<bool>>,
+    /// By position: the best token of each class, once asked for.
+    best: Vec<Option<BestOfClasses>>,
+    n_kept: usize,
+}
+
+impl<'a> Finite<'a> {
+    pub(crate) fn new(automaton: &'a TokenAutomaton, task: &'a Task<'a>) -> Finite<'a> {
+        let can_be_filled = can_be_filled(automaton, task);
+        let best = (0..task.scores.n_positions()).map(|_| None).collect();
+        Finite { automaton, task, can_be_filled, best, n_kept: 0 }
+    }
+
+    fn can_follow(&self, boundary: usize, state: u32) -> bool {
+        let states = &self.can_be_filled[boundary];
+        states[(state as usize).min(states.len() - 1)]
+    }
+
+    /// Makes the best token of each class at a position.
+    fn prepare(&mut self, position: usize) {
+        if self.best[position].is_some() {
+            return;
+        }
+        let n_classes = self.automaton.n_classes();
+        if self.n_kept + n_classes > MAX_KEPT {
+            self.best.fill_with(|| None);
+            self.n_kept = 0;
+        }
+        self.n_kept += n_classes;
+        self.best[position] = Some(best_of_classes(self.automaton, &self.task.scores.rows[position]));
+    }
+}
+
+impl Paths for Finite<'_> {
+    type State = u32;
+    type Key = u32;
+
+    fn key(&self, &state: &u32) -> u32 {
+        state
+    }
+
+    fn edges(
+        &mut self,
+        &state: &u32,
+        position: usize,
+        floor: f64,
+        edges: &mut Vec<Edge<u32>>,
+    ) -> Result<f64, EngineError> {
+        let mut left_out = f64::NEG_INFINITY;
+        let mut add = |token: Option<(TokenId, f64)>, to: u32| match token {
+            Some((token, score)) if score >= floor => edges.push(Edge { token, score, to }),
+            Some((_, score)) => left_out = left_out.max(score),
+            None => {}
+        };
+        let task = self.task;
+        let row = &task.scores.rows[position];
+        if state == ENDED {
+            add(task.best_of(row, &task.after_end), ENDED);
+            return Ok(left_out);
+        }
+        if position >= task.max_tokens {
+            return Ok(left_out);
+        }
+        if self.automaton.is_accepting[state as usize] && self.can_follow(position + 1, ENDED) {
+            add(task.best_of(row, &task.ends), ENDED);
+        }
+        self.prepare(position);
+        let Some(best) = &self.best[position] else { return Ok(left_out) };
+        let known = row.known().map(|token| self.automaton.class(token));
+        for (to, classes) in self.automaton.edges(state) {
+            if !self.can_follow(position + 1, to) {
+                continue;
+            }
+            let mut found = (f64::NEG_INFINITY, TokenId(u32::MAX));
+            match known {
+                Some(Some(class)) if classes.binary_search(&(class as u32)).is_ok() => found = best[class],
+                Some(_) => {}
+                None => {
+                    for &class in classes {
+                        let (score, token) = best[class as usize];
+                        if score > found.0 || score == found.0 && token < found.1 {
+                            found = (score, token);
+                        }
+                    }
+                }
+            }
+            if found.0 > f64::NEG_INFINITY {
+                add(Some((found.1, found.0)), to);
+            }
+        }
+        Ok(left_out)
+    }
+}
+
+/// The best token of each class, with its score.
+fn best_of_classes(automaton: &TokenAutomaton, row: &Row<'_>) -> BestOfClasses {
+    let none = (f64::NEG_INFINITY, TokenId(u32::MAX));
+    let mut best = vec![none; automaton.n_classes()];
+    let mut add = |token: TokenId, score: f64| {
+        if let Some(class) = automaton.class(token)
+            && (score > best[class].0 || score == best[class].0 && token < best[class].1)
+        {
+            best[class] = (score, token);
+        }
+    };
+    row.ranked.iter().for_each(|&(token, score)| add(token, score));
+    if let Some((logits, normalizer)) = row.logits() {
+        let all = logits.iter().enumerate();
+        all.for_each(|(id, &logit)| add(TokenId(id as u32), score_of(logit, normalizer)));
+    }
+    if row.known().is_none() {
+        // Of classes without a candidate any token; there is one bound for all of them.
+        let beyond = if row.logits().is_some() { IMPOSSIBLE } else { row.beyond };
+        for (class, token) in automaton.first_tokens().enumerate() {
+            if best[class].0 == f64::NEG_INFINITY {
+                best[class] = (beyond, token);
+            }
+        }
+    }
+    best.into()
+}
+
+/// By boundary between positions and state, the end after all others: whether the positions from there on can be filled.
+fn can_be_filled(automaton: &TokenAutomaton, task: &Task<'_>) -> Vec<Vec<bool>> {
+    let n_states = automaton.n_states();
+    let n_positions = task.scores.n_positions();
+    let mut last: Vec<bool> = match task.n_more {
+        Some(n_more) => automaton.tokens_to_end().into_iter().map(|least| least < n_more).collect(),
+        None => automaton.is_accepting.iter().map(|is_accepting| !task.needs_end && *is_accepting).collect(),
+    };
+    last.push(true);
+    let mut layers = vec![last];
+    for position in (0..n_positions).rev() {
+        let after = &layers[layers.len() - 1];
+        let row = &task.scores.rows[position];
+        let known = row.known();
+        let mut layer = vec![false; n_states + 1];
+        layer[n_states] = after[n_states] && known.is_none_or(|token| task.after_end.contains(&token));
+        if position < task.max_tokens {
+            let can_end = after[n_states] && known.is_none_or(|token| task.ends.contains(&token));
+            let class = known.map(|token| automaton.class(token));
+            let can_lead = |classes: &[u32]| match class {
+                None => true,
+                Some(class) => class.is_some_and(|class| classes.binary_search(&(class as u32)).is_ok()),
+            };
+            for (state, can_be_filled) in layer[..n_states].iter_mut().enumerate() {
+                *can_be_filled = can_end && automaton.is_accepting[state]
+                    || automaton
+                        .edges(state as u32)
+                        .any(|(to, classes)| after[to as usize] && can_lead(classes));
+            }
+        }
+        layers.push(layer);
+    }
+    layers.reverse();
+    layers
+}

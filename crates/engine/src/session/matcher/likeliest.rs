@@ -1,0 +1,275 @@
+//! The likeliest text of a session, given scores for each of its next tokens.
+
+mod paths;
+
+use std::sync::Arc;
+
+use maskwright_vocabulary::TokenId;
+
+use super::Matcher;
+use crate::ground::MANY;
+use crate::likeliest::{
+    Closure, Finite, Found, IMPOSSIBLE, Paths, Position, Scores, Task, TokenAutomaton, search,
+};
+use crate::session::state::State;
+use crate::{EngineError, Error};
+use paths::{Reached, Sessions};
+
+/// The states of a layer in the first, quick search.
+const NARROW: usize = 4;
+
+/// How the likeliest text is searched for.
+///
+/// ```
+/// # mod maskwright { pub use maskwright_engine::*; }
+/// use maskwright::LikeliestConfig;
+/// let config = LikeliestConfig { beam: 8, ..LikeliestConfig::default() };
+/// assert_eq!(config.max_tokens, None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct LikeliestConfig {
+    /// The most states of the grammar that are followed at each position, if there are too many to follow all. 32 by default.
+    pub beam: usize,
+    /// How many tokens may still come, the end-of-sequence token included. If these are more than there are positions, the answer may be a text that can be
+    /// completed with the others. By default the text is complete within the positions.
+    pub max_tokens: Option<usize>,
+    /// The token that fills the positions after the end of the text. By default the end-of-sequence token with the least id.
+    pub padding: Option<TokenId>,
+}
+
+impl Default for LikeliestConfig {
+    fn default() -> LikeliestConfig {
+        LikeliestConfig { beam: 32, max_tokens: None, padding: None }
+    }
+}
+
+/// Whether a text is the likeliest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LikeliestStatus {
+    /// No text is likelier.
+    Exact,
+    /// There may be a likelier one: the beam left states out that could have led to it, or a token is not among the candidates.
+    Bound,
+}
+
+/// The likeliest text that a search has found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Likeliest {
+    /// A token for each position, padding included.
+    pub ids: Vec<TokenId>,
+    /// How many of them are the text, the end-of-sequence token included.
+    pub n_tokens: usize,
+    /// Whether the text ends within the positions.
+    pub is_complete: bool,
+    /// The sum of the logarithms of their probabilities, padding included; minus infinity if the model forbids one of them. A token that is not
+    /// among the candidates counts as much as it may have at most.
+    pub log_probability: f64,
+    /// Whether no text is likelier.
+    pub status: LikeliestStatus,
+}
+
+/// What a canvas asks beyond that.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OfCanvas<'a> {
+    /// A text that fills the positions.
+    pub witness: &'a [TokenId],
+}
+
+impl Matcher {
+    /// The likeliest text that can come next, one token for each of `positions`, given what a model says of the tokens of each: the one with the
+    /// highest sum of scores.
+    ///
+    /// After the end of the text come padding tokens, whose scores count. Of several equally likely texts the same one is found whatever was asked before.
+    /// The answer is exact for grammars whose texts pass through at most some thousand states (every regular expression of moderate size), and
+    /// often for others: it says so.
+    ///
+    /// # Errors
+    /// If no text fits, there is no position, a score is not a number or plus infinity, or a limit is reached.
+    ///
+    /// ```
+    /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
+    /// # use maskwright_automata::{Fuel, Regex};
+    /// # use maskwright_grammar::Grammar;
+    /// # let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+    /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
+    /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
+    /// # let regex = Regex::literal("a").plus().then(&Regex::literal("b"));
+    /// # let grammar = compiler.compile(Grammar::from_regex(regex), &Fuel::new(1_000)).unwrap();
+    /// use maskwright::{LikeliestConfig, LikeliestStatus, Matcher, Position, TokenId};
+    /// // The grammar is that of the regular expression `a+b`; the tokens are `a`, `b` and one that ends texts.
+    /// let logits = [[0.0, 3.0, 0.0], [0.0, 3.0, 0.0], [0.0, 1.0, 2.0], [0.0, 0.0, 0.0]];
+    /// let positions = logits.each_ref().map(|logits| Position::Logits(logits));
+    /// let found = Matcher::new(&grammar).likeliest(&positions, &LikeliestConfig::default()).unwrap();
+    /// assert_eq!(found.ids, [0, 1, 2, 2].map(TokenId));
+    /// assert_eq!((found.n_tokens, found.status), (3, LikeliestStatus::Exact));
+    /// ```
+    pub fn likeliest(
+        &self,
+        positions: &[Position<'_>],
+        config: &LikeliestConfig,
+    ) -> Result<Likeliest, Error> {
+        self.likeliest_of(positions, config, None)
+    }
+
+    /// The same for the positions of a canvas, whose text may end with the last position without an end-of-sequence token.
+    ///
+    /// # Errors
+    /// As [`likeliest`](Matcher::likeliest).
+    #[doc(hidden)]
+    pub fn likeliest_of(
+        &self,
+        positions: &[Position<'_>],
+        config: &LikeliestConfig,
+        canvas: Option<OfCanvas<'_>>,
+    ) -> Result<Likeliest, Error> {
+        self.check()?;
+        if positions.is_empty() {
+            return Err(EngineError::no_positions().into());
+        }
+        let task = self.task(positions, config, canvas.is_some())?;
+        // Limits on tokens are part of the task, and a block of a diffusion model is worth the work that it takes.
+        let session = Matcher { max_tokens: None, ..self.fork().unbounded() };
+        let witness = canvas.map(|OfCanvas { witness }| (witness.to_vec(), task.scores.of(witness)));
+        let least = witness.as_ref().map_or(f64::NEG_INFINITY, |&(_, score)| score);
+        let automaton = if self.state.is_terminated { None } else { session.automaton()? };
+        let found = match automaton.as_ref().and_then(|known| Some((known, known.state(self.state.config)?)))
+        {
+            Some((automaton, start)) => {
+                best_path(&mut Finite::new(automaton, &task), start, &task, usize::MAX, least)?
+            }
+            None => {
+                let start = match self.state.is_terminated {
+                    true => Reached::AfterEnd,
+                    false => Reached::Text(self.state.clone()),
+                };
+                best_path(&mut Sessions::new(&session, &task), start, &task, config.beam.max(1), least)?
+            }
+        };
+        let best = found.best.into_iter().chain(witness).reduce(|a, b| if b.1 > a.1 { b } else { a });
+        let Some((ids, score)) = best else { return Err(self.nothing_fits(&task, found.left_out).into()) };
+        let (n_tokens, is_complete) = session.read(&ids)?;
+        let may_be_better = found.left_out > score + 1e-9 * score.abs();
+        let is_known = ids.iter().zip(&task.scores.rows).all(|(&token, row)| row.knows(token));
+        Ok(Likeliest {
+            ids,
+            n_tokens,
+            is_complete,
+            log_probability: if score < IMPOSSIBLE / 2.0 { f64::NEG_INFINITY } else { score },
+            status: match may_be_better || !is_known {
+                true => LikeliestStatus::Bound,
+                false => LikeliestStatus::Exact,
+            },
+        })
+    }
+
+    fn task<'a>(
+        &self,
+        positions: &[Position<'a>],
+        config: &LikeliestConfig,
+        is_canvas: bool,
+    ) -> Result<Task<'a>, EngineError> {
+        let scores = Scores::new(positions)?;
+        let eos = self.grammar.vocabulary().eos_token_ids();
+        let padding: Vec<TokenId> = config.padding.into_iter().collect();
+        let after_end = match (is_canvas, eos.first()) {
+            (true, _) => padding.iter().chain(eos).copied().collect(),
+            (false, Some(&first)) if padding.is_empty() => vec![first],
+            (false, _) => padding.clone(),
+        };
+        let n_positions = positions.len();
+        let left = self.max_tokens.map(|limit| limit.saturating_sub(self.state.n_tokens));
+        let asked = config.max_tokens.unwrap_or(n_positions + usize::from(is_canvas && !eos.is_empty()));
+        let max_tokens = left.map_or(asked, |left| left.min(asked));
+        let n_more = match config.max_tokens {
+            Some(_) if max_tokens > n_positions => Some((max_tokens - n_positions).min(MANY as usize) as u32),
+            _ => None,
+        };
+        Ok(Task {
+            scores,
+            ends: if eos.is_empty() { padding } else { eos.to_vec() },
+            after_end,
+            max_tokens,
+            n_more,
+            needs_end: !is_canvas && !eos.is_empty(),
+        })
+    }
+
+    /// Reads the ids of an answer: how many of them are the text, and whether it has ended.
+    fn read(&self, ids: &[TokenId]) -> Result<(usize, bool), EngineError> {
+        let mut state = self.state.clone();
+        let has_eos = !self.grammar.vocabulary().eos_token_ids().is_empty();
+        for (n_tokens, &id) in ids.iter().enumerate() {
+            match self.after_token(&state, id)? {
+                _ if state.is_terminated => return Ok((n_tokens, true)),
+                Some(next) => state = next,
+                // Padding, without a token that ends the text.
+                None if !has_eos && self.accepts(&state)? => return Ok((n_tokens, true)),
+                None => return Err(EngineError::undecided()),
+            }
+        }
+        let is_complete = state.is_terminated || !has_eos && self.accepts(&state)?;
+        Ok((ids.len(), is_complete))
+    }
+
+    fn accepts(&self, state: &State) -> Result<bool, EngineError> {
+        self.ask(|machine| Ok(machine.reader.is_accepting(state.config)))
+    }
+
+    /// Why no text was found; `left_out` bounds what others may score.
+    fn nothing_fits(&self, task: &Task<'_>, left_out: f64) -> EngineError {
+        match self.ask(|machine| machine.least_at(&self.state)) {
+            Ok((least, _)) if !self.state.is_terminated && least as usize > task.max_tokens => {
+                EngineError::budget_too_small(task.max_tokens, least)
+            }
+            _ if left_out > f64::NEG_INFINITY => EngineError::undecided_positions(),
+            _ => EngineError::no_likeliest(),
+        }
+    }
+
+    /// The grammar as a table of states, if it passes through few from here on.
+    fn automaton(&self) -> Result<Option<Arc<TokenAutomaton>>, EngineError> {
+        let start = self.state.config;
+        if self.state.watching.is_some() || self.grammar.named().is_some() || self.must_spell {
+            return Ok(None);
+        }
+        if let Some(known) = self.ask(|machine| Ok(machine.known_automaton(start)))? {
+            return Ok(known);
+        }
+        let mut closure = Closure::new(start);
+        let automaton = loop {
+            match self.ask(|machine| closure.explore(&mut machine.reader))? {
+                Some(true) => {}
+                Some(false) => {
+                    let _breaks = self.breaks_on_panic();
+                    break TokenAutomaton::new(&closure, self.grammar.vocabulary()).map(Arc::new);
+                }
+                None => break None,
+            }
+        };
+        self.ask(|machine| {
+            machine.keep_automaton(start, automaton.clone());
+            Ok(())
+        })?;
+        Ok(automaton)
+    }
+}
+
+/// The best path, its score, and the most that others may have. First a search of few states, which shows what need not be followed, then one of at most
+/// `width` states at a position.
+fn best_path<P: Paths>(
+    paths: &mut P,
+    start: P::State,
+    task: &Task<'_>,
+    width: usize,
+    least: f64,
+) -> Result<Found, EngineError> {
+    let ahead = &task.scores.ahead;
+    let quick = search(paths, start.clone(), ahead, NARROW.min(width), least)?;
+    let score = quick.best.as_ref().map_or(least, |&(_, score)| score);
+    if quick.left_out <= score {
+        return Ok(quick);
+    }
+    let Found { best, left_out } = search(paths, start, ahead, width, score)?;
+    Ok(Found { best: best.or(quick.best), left_out })
+}

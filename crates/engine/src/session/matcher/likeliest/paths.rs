@@ -1,0 +1,161 @@
+//! Paths through the states of sessions, for grammars that pass through many.
+
+use std::sync::Arc;
+
+use maskwright_vocabulary::{Mask, TokenId};
+
+use crate::likeliest::{Edge, Paths, Row, Task};
+use crate::parser::ConfigId;
+use crate::session::Matcher;
+use crate::session::state::State;
+use crate::{EngineError, MaskStatus};
+
+/// If fewer of the best tokens of a position are allowed, so many of all allowed ones are tried.
+const MIN_EDGES: usize = 8;
+
+/// Where a path stands.
+#[derive(Clone)]
+pub(super) enum Reached {
+    Text(State),
+    /// After the end of the text.
+    AfterEnd,
+}
+
+/// The paths of a grammar with many states.
+pub(super) struct Sessions<'a> {
+    session: &'a Matcher,
+    task: &'a Task<'a>,
+    mask: Mask,
+}
+
+impl<'a> Sessions<'a> {
+    pub(super) fn new(session: &'a Matcher, task: &'a Task<'a>) -> Sessions<'a> {
+        Sessions { session, task, mask: Mask::new(session.grammar.vocabulary().n_vocab()) }
+    }
+
+    /// The states after `tokens`, of which `left` more may follow; with each how likely its token is. And the score of the best one of which it is not
+    /// known whether the text can be completed.
+    fn after(
+        &self,
+        state: &State,
+        tokens: &[(TokenId, f64)],
+        left: u32,
+        edges: &mut Vec<Edge<Reached>>,
+    ) -> Result<f64, EngineError> {
+        let readings: Vec<_> =
+            tokens.iter().map(|&(token, _)| self.session.grammar.readings(token)).collect();
+        let n_before = edges.len();
+        self.session.ask(|machine| {
+            edges.truncate(n_before);
+            let mut open = f64::NEG_INFINITY;
+            for (&(token, score), readings) in tokens.iter().zip(&readings) {
+                let Some(next) = machine.after_readings(state, readings)? else { continue };
+                let next = next.with_token();
+                match machine.fits(&next, left) {
+                    Ok(Some(true)) => edges.push(Edge { token, score, to: Reached::Text(next) }),
+                    Ok(Some(false)) => {}
+                    Ok(None) => open = open.max(score),
+                    Err(error) if error.is_budget_search() => open = open.max(score),
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(open)
+        })
+    }
+
+    /// The tokens of the mask that are not among `tried`: the best ones with their scores, and a bound on the others.
+    fn others(
+        &mut self,
+        state: &State,
+        left: u32,
+        row: &Row<'_>,
+        tried: &[(TokenId, f64)],
+    ) -> Result<(Vec<(TokenId, f64)>, f64), EngineError> {
+        let mut session = self.session.fork();
+        session.state = state.clone();
+        session.max_tokens = Some(state.n_tokens + left as usize + 1);
+        match session.fill(self.mask.words_mut(), None) {
+            // Some are allowed, for all that is known.
+            Err(error) if error.is_budget_search() => return Ok((Vec::new(), row.beyond)),
+            filled => filled?,
+        };
+        let vocabulary = self.session.grammar.vocabulary();
+        let is_new = |token: &TokenId| tried.iter().all(|(other, _)| other != token);
+        let mut best: Vec<(TokenId, f64)> = Vec::new();
+        let mut beyond = f64::NEG_INFINITY;
+        for token in self.mask.iter().filter(is_new) {
+            let score = row.score(token);
+            if best.len() == MIN_EDGES && score <= best[MIN_EDGES - 1].1 {
+                beyond = beyond.max(score);
+                continue;
+            }
+            let at = best.partition_point(|&(_, other)| other >= score);
+            best.insert(at, (token, score));
+            if best.len() > MIN_EDGES {
+                beyond = best.pop().map_or(beyond, |(_, score)| beyond.max(score));
+            }
+        }
+        if beyond > f64::NEG_INFINITY && row.logits().is_none() {
+            // All of them are as likely, for all that is known: one that leads to the end of the text.
+            let steps = self.session.ask(|machine| machine.next_steps(state, left + 1))?;
+            let named = self.session.grammar.named();
+            let first = steps.first().and_then(|&step| match vocabulary.as_symbol(step) {
+                Some(symbol) => named?.first(symbol),
+                None => Some(step),
+            });
+            best = first.filter(is_new).map(|token| (token, row.score(token))).into_iter().collect();
+        }
+        if session.mask_status == MaskStatus::Bound {
+            beyond = beyond.max(row.beyond);
+        }
+        Ok((best, beyond))
+    }
+}
+
+impl Paths for Sessions<'_> {
+    type State = Reached;
+    type Key = Option<(ConfigId, ConfigId, usize)>;
+
+    fn key(&self, reached: &Reached) -> Self::Key {
+        let Reached::Text(state) = reached else { return None };
+        let watching = state.watching.as_ref().map_or(0, |watching| Arc::as_ptr(watching).addr());
+        Some((state.config, state.within, watching))
+    }
+
+    fn edges(
+        &mut self,
+        reached: &Reached,
+        position: usize,
+        floor: f64,
+        edges: &mut Vec<Edge<Reached>>,
+    ) -> Result<f64, EngineError> {
+        let task = self.task;
+        let row = &task.scores.rows[position];
+        let ended = |(token, score)| Edge { token, score, to: Reached::AfterEnd };
+        let Reached::Text(state) = reached else {
+            edges.extend(task.best_of(row, &task.after_end).map(ended));
+            return Ok(f64::NEG_INFINITY);
+        };
+        let Some(left) = task.max_tokens.checked_sub(position + 1) else { return Ok(f64::NEG_INFINITY) };
+        let left = u32::try_from(left).unwrap_or(crate::ground::MANY);
+        // What ends the text here is no part of it.
+        let ends = match self.session.accepts(state)? {
+            false => Vec::new(),
+            true if self.session.grammar.has_named_ends() => self.session.end_tokens(state.config)?,
+            true => task.ends.clone(),
+        };
+        edges.extend(task.best_of(row, &ends).map(ended));
+        let n_ranked = row.ranked.partition_point(|&(_, score)| score >= floor);
+        let mut tried = row.ranked[..n_ranked].to_vec();
+        tried.retain(|(token, _)| !ends.contains(token));
+        let mut left_out = row.ranked.get(n_ranked).map_or(row.beyond, |&(_, score)| score);
+        let open = self.after(state, &tried, left, edges)?;
+        if edges.len() < MIN_EDGES && row.beyond > f64::NEG_INFINITY && row.beyond >= floor {
+            tried.extend(ends.iter().map(|&end| (end, row.score(end))));
+            let (others, beyond) = self.others(state, left, row, &tried)?;
+            left_out = beyond;
+            self.after(state, &others, left, edges)?;
+        }
+        Ok(left_out.max(open))
+    }
+}

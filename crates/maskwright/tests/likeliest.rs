@@ -1,0 +1,432 @@
+//! The likeliest text is the one that enumeration finds: never invalid, never better, as good where the status says exact.
+//!
+//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test likeliest` runs the full campaign; without the variable 100
+//! cases of each kind run.
+
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use maskwright::json_schema::{PropertyOrder, SchemaConfig, Whitespace};
+use maskwright::lark::{Indentation, LarkOptions, LexerKind};
+use maskwright::{
+    CompileOptions, Compiler, Error, GrammarSource, Likeliest, LikeliestConfig, LikeliestStatus, Matcher,
+    Position, TokenId, Tokenizer, Vocabulary,
+};
+use maskwright_automata::Fuel;
+use maskwright_engine::{EngineGrammar, Limits};
+use maskwright_oracle::{arb_grammar, arb_vocabulary};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::TestRunner;
+
+/// What a model says, and what is asked.
+#[derive(Clone, Debug)]
+struct Case {
+    /// Choices among the allowed tokens, for the text before.
+    choices: Vec<Index>,
+    /// By position and token.
+    logits: Vec<Vec<f32>>,
+    /// How many candidates are given instead of the logits, and whether the logits are given too.
+    candidates: Option<(usize, bool)>,
+    beam: usize,
+    /// Tokens beyond the positions, or fewer.
+    max_tokens: Option<i32>,
+    /// The limit of the session, beyond what was read.
+    limit: Option<usize>,
+    padding: Option<u32>,
+}
+
+fn arb_case(n_vocab: usize, max_positions: usize) -> impl Strategy<Value = Case> {
+    // Small integers tie; a forbidden token now and then; and numbers that never tie.
+    let coarse = prop_oneof![9 => (-3i8..4).prop_map(f32::from), 1 => Just(f32::NEG_INFINITY)];
+    let fine = -6.0f32..6.0;
+    let row = prop_oneof![vec(coarse, n_vocab), vec(fine.clone(), n_vocab), vec(fine, n_vocab + 3)];
+    (
+        vec(any::<Index>(), 0..6),
+        vec(row, 1..=max_positions),
+        proptest::option::weighted(0.3, (1usize..6, any::<bool>())),
+        prop_oneof![1 => Just(1usize), 1 => Just(2), 4 => Just(32)],
+        proptest::option::of(-2i32..5),
+        proptest::option::weighted(0.2, 2usize..9),
+        proptest::option::weighted(0.3, 0..n_vocab as u32),
+    )
+        .prop_map(|(choices, logits, candidates, beam, max_tokens, limit, padding)| Case {
+            choices,
+            logits,
+            candidates,
+            beam,
+            max_tokens,
+            limit,
+            padding,
+        })
+}
+
+/// How much a token that the model forbids counts.
+const FORBIDDEN: f64 = -1e9;
+
+/// The logarithms of probabilities.
+fn normalized(logits: &[f32]) -> Vec<f64> {
+    let sum: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
+    logits.iter().map(|&logit| (f64::from(logit) - sum.ln()).max(FORBIDDEN)).collect()
+}
+
+/// The best score of all texts of one token for each row, by trying every token; and whether the limits on work left something open.
+struct Reference<'a> {
+    rows: &'a [Vec<f64>],
+    vocabulary: &'a Vocabulary,
+    /// All tokens that the text may have.
+    max_tokens: usize,
+    may_go_on: bool,
+    padding: TokenId,
+    best: Option<f64>,
+}
+
+impl Reference<'_> {
+    fn search(&mut self, matcher: &Matcher, position: usize, score: f64) -> Result<(), Error> {
+        let Some(row) = self.rows.get(position) else {
+            let fits = matcher.is_terminated()
+                || self.may_go_on && {
+                    let left = matcher.tokens_to_finish()?;
+                    position + left.n_tokens <= self.max_tokens
+                };
+            if fits {
+                self.best = Some(self.best.map_or(score, |best| best.max(score)));
+            }
+            return Ok(());
+        };
+        if matcher.is_terminated() {
+            return self.search(matcher, position + 1, score + row[self.padding.index()]);
+        }
+        for (id, &own) in row.iter().take(self.vocabulary.n_vocab()).enumerate() {
+            let mut next = matcher.fork();
+            if position < self.max_tokens && next.accept_token(TokenId(id as u32))? {
+                self.search(&next, position + 1, score + own)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What cases came to.
+#[derive(Default)]
+struct Counts {
+    exact: Cell<u32>,
+    bound: Cell<u32>,
+    none: Cell<u32>,
+    undecided: Cell<u32>,
+}
+
+fn count(count: &Cell<u32>) {
+    count.set(count.get() + 1);
+}
+
+fn check(
+    grammar: &Arc<EngineGrammar>,
+    again: &Arc<EngineGrammar>,
+    case: &Case,
+    counts: &Counts,
+) -> Result<(), TestCaseError> {
+    let vocabulary = grammar.vocabulary();
+    let eos = vocabulary.eos_token_ids()[0];
+    let mut tokens = Vec::new();
+    let mut matcher = Matcher::new(grammar);
+    for choice in &case.choices {
+        let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
+        let token = *choice.get(&allowed);
+        if vocabulary.is_eos(token) || !matcher.accept_token(token).unwrap() {
+            break;
+        }
+        tokens.push(token);
+    }
+    let n_positions = case.logits.len();
+    let limit = case.limit.map(|limit| tokens.len() + limit);
+    let max_tokens = case.max_tokens.map(|more| (n_positions as i32 + more).max(0) as usize);
+    let padding = case.padding.map(TokenId);
+    let config = LikeliestConfig { beam: case.beam, max_tokens, padding };
+    let rows: Vec<Vec<f64>> = case.logits.iter().map(|logits| normalized(logits)).collect();
+    let candidates: Vec<(Vec<u32>, Vec<f32>)> = rows
+        .iter()
+        .map(|row| {
+            let mut ids: Vec<u32> = (0..row.len() as u32).collect();
+            ids.sort_by(|&a, &b| row[b as usize].total_cmp(&row[a as usize]));
+            ids.truncate(case.candidates.map_or(0, |(n_candidates, _)| n_candidates));
+            let scores = ids.iter().map(|&id| row[id as usize] as f32).collect();
+            (ids, scores)
+        })
+        .collect();
+    let positions: Vec<Position<'_>> = match case.candidates {
+        None => case.logits.iter().map(|logits| Position::Logits(logits)).collect(),
+        Some((_, with_logits)) => candidates
+            .iter()
+            .zip(&case.logits)
+            .map(|((ids, log_probabilities), logits)| Position::Candidates {
+                ids,
+                log_probabilities,
+                logits: with_logits.then_some(&logits[..]),
+            })
+            .collect(),
+    };
+    let ask = |grammar: &Arc<EngineGrammar>| -> Result<Option<Likeliest>, Error> {
+        let mut matcher = match Matcher::with_max_tokens(grammar, limit) {
+            Ok(matcher) => matcher,
+            Err(_) => return Ok(None),
+        };
+        if matcher.accept_tokens(&tokens)? < tokens.len() {
+            return Ok(None);
+        }
+        match matcher.likeliest(&positions, &config) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if !error.is_limit() => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let (found, in_another) = (ask(grammar), ask(again));
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            prop_assert_eq!(error.to_string(), in_another.unwrap_err().to_string());
+            count(&counts.undecided);
+            return Ok(());
+        }
+    };
+    prop_assert_eq!(&in_another.unwrap(), &found, "the same in a grammar that knows other texts");
+    let own_limit = limit.map_or(usize::MAX, |limit| limit.saturating_sub(tokens.len()));
+    let asked = max_tokens.unwrap_or(n_positions).min(own_limit);
+    let mut reference = Reference {
+        rows: &rows,
+        vocabulary,
+        max_tokens: asked,
+        may_go_on: max_tokens.is_some() && asked > n_positions,
+        padding: padding.unwrap_or(eos),
+        best: None,
+    };
+    let mut from = Matcher::new(grammar);
+    from.accept_tokens(&tokens).unwrap();
+    reference.search(&from, 0, 0.0).map_err(|error| TestCaseError::reject(error.to_string()))?;
+    let Some(found) = found else {
+        // A session's own limit may refuse the text before.
+        prop_assert!(reference.best.is_none() || own_limit < 1 || limit.is_some(), "no text was found");
+        count(&counts.none);
+        return Ok(());
+    };
+    let Some(best) = reference.best else {
+        return Err(TestCaseError::fail(format!("{:?} does not fit", found.ids)));
+    };
+    // The text can be read, and nothing but padding follows its end.
+    prop_assert_eq!(found.ids.len(), n_positions);
+    let n_read = from.accept_tokens(&found.ids[..found.n_tokens]).unwrap();
+    prop_assert_eq!(n_read, found.n_tokens);
+    prop_assert_eq!(from.is_terminated(), found.is_complete);
+    prop_assert!(found.is_complete || reference.may_go_on && found.n_tokens == n_positions);
+    prop_assert!(found.ids[found.n_tokens..].iter().all(|&id| id == reference.padding));
+    if !found.is_complete {
+        prop_assert!(n_positions + from.tokens_to_finish().unwrap().n_tokens <= asked);
+    }
+    let score: f64 = found.ids.iter().zip(&rows).map(|(id, row)| row[id.index()]).sum();
+    prop_assert!(score <= best + 1e-4, "{score} is better than {best}");
+    let own = if score < FORBIDDEN / 2.0 { f64::NEG_INFINITY } else { score };
+    prop_assert!(
+        (found.log_probability - own).abs() < 1e-4
+            || found.log_probability == own
+            || found.log_probability > own && found.status == LikeliestStatus::Bound,
+        "{} for {own}",
+        found.log_probability
+    );
+    match found.status {
+        LikeliestStatus::Exact => {
+            prop_assert!(
+                score >= best - 1e-4 * (1.0 + f64::from(score < FORBIDDEN / 2.0) * 1e6),
+                "{score} instead of {best}, {:?}",
+                found
+            );
+            count(&counts.exact);
+        }
+        LikeliestStatus::Bound => count(&counts.bound),
+    }
+    Ok(())
+}
+
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
+}
+
+fn run<T: std::fmt::Debug>(
+    strategy: impl Strategy<Value = T>,
+    least_exact: f64,
+    judge: impl Fn(T, &Counts) -> Result<(), TestCaseError>,
+) {
+    let config = ProptestConfig { cases: cases(), max_shrink_iters: 300, ..ProptestConfig::default() };
+    let counts = Counts::default();
+    TestRunner::new(config).run(&strategy, |case| judge(case, &counts)).unwrap();
+    let Counts { exact, bound, none, undecided } = &counts;
+    let (none, undecided) = (none.get(), undecided.get());
+    assert!(undecided <= cases() / 20, "{undecided} undecided");
+    let share = f64::from(exact.get()) / f64::from(exact.get() + bound.get()).max(1.0);
+    assert!(
+        exact.get() > cases() / 5 && share >= least_exact,
+        "{} exact answers, {} bounds, {none} cases without a text",
+        exact.get(),
+        bound.get()
+    );
+}
+
+/// Grammars over the same tokens, of which the last ends a text.
+fn campaign(sources: &[GrammarSource], tokens: &[&str], least_exact: f64) {
+    let bytes: Vec<Vec<u8>> = tokens.iter().map(|token| token.as_bytes().to_vec()).collect();
+    let special: Vec<TokenId> = tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, token)| token.starts_with("<|"))
+        .map(|(id, _)| TokenId(id as u32))
+        .collect();
+    let n_vocab = tokens.len();
+    let tokenizer =
+        Tokenizer::from_tokens_with_special(bytes, &[TokenId(n_vocab as u32 - 1)], &special).unwrap();
+    let compile = |source: &GrammarSource| {
+        Compiler::new(&tokenizer).compile(source, &CompileOptions::default()).unwrap()
+    };
+    let shared: Vec<_> = sources.iter().map(compile).collect();
+    run(
+        (any::<Index>(), arb_case(n_vocab, if n_vocab > 20 { 3 } else { 4 })),
+        least_exact,
+        |(source, case), counts| {
+            let source = source.index(sources.len());
+            check(&compile(&sources[source]), &shared[source], &case, counts)
+        },
+    );
+}
+
+const JSON_TOKENS: &[&str] = &[
+    "[", "]", "{", "}", "\"a\"", "\"", "a", "b\"", ",", "{\"a\":", "\"b\":1", ",\"a\":1", "1", " ", "b",
+    "1]", "]]", ":", "</s>",
+];
+
+const LEXED_TOKENS: &[&str] = &[
+    "x", "1", "11", "+", "x+", "(", ")", "))", " ", "\n", "\n ", "if", "f", "i", "x:\n ", ";", "x)", "=",
+    "\"", "x\n", "=x", "if(", "):\n  x=", ":", "</s>",
+];
+
+#[test]
+fn random_grammars() {
+    let strategy = (arb_grammar(), arb_vocabulary()).prop_flat_map(|(grammar, vocabulary)| {
+        let n_vocab = vocabulary.n_vocab();
+        (Just(grammar), Just(vocabulary), arb_case(n_vocab, 4))
+    });
+    run(strategy, 0.3, |(grammar, vocabulary, case), counts| {
+        if vocabulary.eos_token_ids().is_empty() {
+            return Ok(());
+        }
+        let compile = || {
+            let limits = Limits { max_calls: 5_000, ..Limits::default() };
+            maskwright_engine::Compiler::new(vocabulary.clone(), limits)
+                .compile(grammar.clone(), &Fuel::unlimited())
+        };
+        match (compile(), compile()) {
+            (Ok(grammar), Ok(again)) => check(&grammar, &again, &case, counts),
+            _ => Ok(()),
+        }
+    });
+}
+
+#[test]
+fn regular_expressions_are_exact() {
+    let patterns =
+        ["[ab1]{2,4}(,[ab]{1,3})*]?", r#"\[("a"|1|11)(,("a"|1))*\]"#, r#"\{"a":[ab1]{0,9}\}"#, "(a|b)*1"];
+    campaign(&patterns.map(GrammarSource::regex), JSON_TOKENS, 0.6);
+}
+
+#[test]
+fn gbnf() {
+    let grammars = [
+        "root ::= \"[\" list \"]\"\nlist ::= item (\",\" item)*\nitem ::= [0-9]+ | \"[\" list \"]\"",
+        "root ::= s\ns ::= \"a\" | \"b\" s s | \"[\" s \"]\" s",
+        "root ::= [ab1]{2,9} (\",\" [ab]{3})* \"]\"?",
+    ];
+    campaign(&grammars.map(GrammarSource::gbnf), JSON_TOKENS, 0.4);
+}
+
+#[test]
+fn json_schemas() {
+    let mut config = SchemaConfig::default();
+    config.whitespace = Whitespace::Compact;
+    let mut any_order = config;
+    any_order.property_order = PropertyOrder::Any;
+    let keys = r#"{"type": "object", "properties": {"a": {"const": 1}, "b": {}}, "required": ["a"], "additionalProperties": false}"#;
+    let schemas = [
+        (keys, config),
+        (keys, any_order),
+        (r#"{"type": "array", "uniqueItems": true, "items": {"enum": ["a", 1, 11]}}"#, config),
+        (r#"{"type": "array", "items": {"type": ["integer", "string"], "maximum": 11}}"#, config),
+        (r#"{"type": "object", "additionalProperties": {"const": 1}, "minProperties": 1}"#, config),
+    ];
+    campaign(&schemas.map(|(schema, config)| GrammarSource::json_schema(schema, config)), JSON_TOKENS, 0.4);
+}
+
+fn lexed(lexer: LexerKind) {
+    let grammars = [
+        r#"
+start: sum (";" sum)*
+sum: item ("+" item)*
+item: NAME | NUMBER | "(" sum ")" | "if" "(" sum ")" item
+NAME: /[a-z]+/
+NUMBER: /1+/
+%ignore " "
+"#,
+        r#"
+start: A A B | "(" start ")"
+A: "x"
+B: "xx"
+%ignore " "
+"#,
+    ];
+    let mut options = LarkOptions::default();
+    options.lexer = lexer;
+    campaign(&grammars.map(|grammar| GrammarSource::lark(grammar, options.clone())), LEXED_TOKENS, 0.3);
+}
+
+#[test]
+fn a_basic_lexer() {
+    lexed(LexerKind::Basic);
+}
+
+#[test]
+fn a_contextual_lexer() {
+    lexed(LexerKind::Contextual);
+}
+
+#[test]
+fn without_a_lexer() {
+    lexed(LexerKind::DynamicComplete);
+}
+
+#[test]
+fn indentation() {
+    let grammar = r#"
+start: (_NL | line)*
+line: NAME "=" sum _NL | "if" sum ":" _NL _INDENT line+ _DEDENT
+sum: NAME ("+" NAME)* | LPAR sum RPAR
+NAME: /(?!if\b)[a-z]+/
+_NL: /(\n *)+/
+LPAR: "("
+RPAR: ")"
+%declare _INDENT _DEDENT
+%ignore / +/
+"#;
+    // With the contextual lexer, counts of tokens are upper bounds, so it is often open whether a text fits.
+    for (lexer, least_exact) in [(LexerKind::Basic, 0.3), (LexerKind::Contextual, 0.05)] {
+        let mut options = LarkOptions::default();
+        options.lexer = lexer;
+        options.indentation = Some(Indentation::python());
+        campaign(&[GrammarSource::lark(grammar, options)], LEXED_TOKENS, least_exact);
+    }
+}
+
+#[test]
+fn named_tokens() {
+    let tokens = ["a", "b", "<", "think>", "<|sep|>", "<|end|>", "<think>", "ab", "</s>"];
+    let grammars = ["root ::= <think> [b]+ <|end|> \"a\"", "root ::= [ab]* (<[4]> [ab]* | <|end|>)"];
+    campaign(&grammars.map(GrammarSource::gbnf), &tokens, 0.3);
+}
