@@ -266,7 +266,7 @@ fn run<T: std::fmt::Debug>(
     assert!(undecided <= cases() / 20, "{undecided} undecided");
     let share = f64::from(exact.get()) / f64::from(exact.get() + bound.get()).max(1.0);
     assert!(
-        exact.get() > cases() / 5 && share >= least_exact,
+        exact.get() + bound.get() > cases() / 3 && share >= least_exact,
         "{} exact answers, {} bounds, {none} cases without a text",
         exact.get(),
         bound.get()
