@@ -40,7 +40,7 @@ struct Job<'a> {
 }
 
 /// Why a row failed.
-enum Failure {
+pub(crate) enum Failure {
     Error(maskwright::Error),
     Panic(Box<dyn std::any::Any + Send>),
 }
@@ -120,7 +120,8 @@ fn jobs<'a>(matchers: &[&'a Matcher], rows: &[usize], all: Vec<&'a mut [u32]>) -
     jobs.filter_map(|(&matcher, &row)| Some(Job { row, matcher, words: all[row].take()? })).collect()
 }
 
-fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<PyErr> {
+/// The exception for jobs that failed, by their number.
+pub(crate) fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<PyErr> {
     failed.sort_unstable_by_key(|&(row, _)| row);
     let errors = PyDict::new(py);
     let mut first = String::new();
@@ -143,14 +144,28 @@ fn batch_error(py: Python<'_>, mut failed: Vec<(usize, Failure)>) -> PyResult<Py
     Ok(error)
 }
 
-/// Fills all rows, until Ctrl-C stops this thread. Returns the rows that failed, in no particular order.
+/// Fills all rows. Returns those that failed, in no particular order.
 fn fill(jobs: &mut [Job<'_>], work: Option<u64>) -> Vec<(usize, Failure)> {
-    let n_threads = jobs.iter().map(|job| job.matcher.n_threads()).max().map_or(1, NonZero::get);
+    let n_threads = n_threads(jobs.iter().map(|job| job.matcher));
+    in_parallel(jobs, n_threads, |job| fill_row(job, work))
+}
+
+/// The most threads that a batch of these matchers uses.
+pub(crate) fn n_threads<'a>(matchers: impl Iterator<Item = &'a Matcher>) -> usize {
+    matchers.map(Matcher::n_threads).max().map_or(1, NonZero::get)
+}
+
+/// Does all jobs, until Ctrl-C stops this thread. Returns what failed, in no particular order.
+pub(crate) fn in_parallel<J: Send>(
+    jobs: &mut [J],
+    n_threads: usize,
+    work: impl Fn(&mut J) -> Option<(usize, Failure)> + Sync,
+) -> Vec<(usize, Failure)> {
     let mut jobs = jobs.iter_mut();
     let mut failed = Vec::new();
     let start = Instant::now();
     for job in jobs.by_ref() {
-        failed.extend(fill_row(job, work));
+        failed.extend(work(job));
         if maskwright::stop::is_stopped() {
             return failed;
         }
@@ -161,12 +176,12 @@ fn fill(jobs: &mut [Job<'_>], work: Option<u64>) -> Vec<(usize, Failure)> {
     let n_helpers = jobs.len().saturating_sub(1).min(n_threads - 1);
     let (jobs, failed) = (Mutex::new(jobs), Mutex::new(failed));
     let is_stopped = Arc::new(AtomicBool::new(false));
-    let fill_rows = || {
-        // A statement of its own, so that the queue is free while the row is filled.
+    let do_jobs = || {
+        // A statement of its own, so that the queue is free while the job is done.
         while !maskwright::stop::is_stopped()
             && let Some(job) = { lock(&jobs).next() }
         {
-            if let Some(failure) = fill_row(job, work) {
+            if let Some(failure) = work(job) {
                 lock(&failed).push(failure);
             }
         }
@@ -175,7 +190,7 @@ fn fill(jobs: &mut [Job<'_>], work: Option<u64>) -> Vec<(usize, Failure)> {
     let n_working = AtomicUsize::new(0);
     let help = || {
         let is_stopped = is_stopped.clone();
-        maskwright::stop::watched(move || is_stopped.load(Ordering::Relaxed), fill_rows);
+        maskwright::stop::watched(move || is_stopped.load(Ordering::Relaxed), do_jobs);
         n_working.fetch_sub(1, Ordering::AcqRel);
         caller.unpark();
     };
@@ -187,7 +202,7 @@ fn fill(jobs: &mut [Job<'_>], work: Option<u64>) -> Vec<(usize, Failure)> {
                 n_working.fetch_sub(1, Ordering::AcqRel);
             }
         }
-        fill_rows();
+        do_jobs();
         while n_working.load(Ordering::Acquire) > 0 {
             is_stopped.store(maskwright::stop::look(), Ordering::Relaxed);
             thread::park_timeout(LOOK_EVERY);
@@ -198,13 +213,17 @@ fn fill(jobs: &mut [Job<'_>], work: Option<u64>) -> Vec<(usize, Failure)> {
 
 fn fill_row(job: &mut Job<'_>, work: Option<u64>) -> Option<(usize, Failure)> {
     let Job { row, matcher, words } = job;
-    let failure = match catch_unwind(AssertUnwindSafe(|| matcher.fill(words, work))) {
-        Ok(Ok(_)) => return None,
-        Ok(Err(error)) => Failure::Error(error),
-        Err(panic) => Failure::Panic(panic),
-    };
+    let failure = caught(|| matcher.fill(words, work)).err()?;
     words.fill(0);
     Some((*row, failure))
+}
+
+/// What `call` returns; a panic is a failure too.
+pub(crate) fn caught<T>(call: impl FnOnce() -> Result<T, maskwright::Error>) -> Result<T, Failure> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(Failure::Error),
+        Err(panic) => Err(Failure::Panic(panic)),
+    }
 }
 
 /// Locks; a queue and a list are in order whatever a panicking thread did.

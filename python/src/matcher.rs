@@ -12,6 +12,7 @@ use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
 use crate::interrupt::{stoppable, work_on};
+use crate::likeliest::{self, Likeliest, Scores};
 use crate::search::{self, Hypothesis};
 use crate::work::{Guarded, caught, renew, with};
 
@@ -387,6 +388,41 @@ impl Matcher {
         search::search(py, session, tokenizer, logits_fn, &prompt_ids, &options)
     }
 
+    /// The likeliest text that can come next, one token for each position, given what a model says of the tokens of every position at
+    /// once: the one with the greatest sum of log-probabilities. For models that write a block of text in any order, as block-diffusion models do. The
+    /// state does not change.
+    ///
+    /// * `logits`: floating point, of shape (positions, vocabulary), an array or a tensor. Columns beyond the vocabulary are no tokens.
+    /// * `candidates`: instead of all logits, or beside them, the best tokens of each position, as a pair of arrays or tensors of shape (positions, k): ids, and
+    ///   log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken; without logits, one that leads to the end of a text, which
+    ///   counts as much as a token beside the candidates can have at most.
+    /// * `max_tokens`: how many tokens may still come, the end-of-sequence token included. If that is more than there are positions, the text may go on after them: it
+    ///   can then be completed within the rest. By default, the text is complete within the positions.
+    /// * `padding`: the token that fills the positions after the end; by default the end-of-sequence token with the least id. Its score counts.
+    /// * `beam`: the most states of the grammar that are followed at each position. It matters only where a grammar has more than a thousand or so.
+    ///
+    /// Raises ValueError if no text fits, a score is NaN or plus infinity, or the shapes are wrong. A token whose logit is minus infinity is
+    /// taken only if no text does without.
+    #[pyo3(signature = (logits=None, *, beam=Count(32), max_tokens=None, candidates=None, padding=None))]
+    #[pyo3(
+        text_signature = "($self, logits=None, *, beam=32, max_tokens=None, candidates=None, padding=None)"
+    )]
+    fn likeliest(
+        &self,
+        py: Python<'_>,
+        logits: Option<Bound<'_, PyAny>>,
+        beam: Count,
+        max_tokens: Option<Count>,
+        candidates: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+        padding: Option<Int>,
+    ) -> PyResult<Likeliest> {
+        let scores = Scores::new(py, logits, candidates, 1)?;
+        let config = likeliest::config(beam, max_tokens, padding)?;
+        let session = self.look(py, |matcher| Ok(matcher.fork()))?;
+        let positions = scores.positions()?;
+        Ok(stoppable(py, || session.likeliest(&positions[0], &config))?.or_raise()?.into())
+    }
+
     /// The same as `fork()`.
     fn __copy__(&self, py: Python<'_>) -> PyResult<Matcher> {
         self.fork(py)
@@ -491,6 +527,11 @@ impl Matcher {
         look: impl FnOnce(&mut maskwright::Matcher) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
         with(py, &self.matcher, |matcher| unless_broken(matcher, look))?.or_raise()
+    }
+
+    /// A session in the same state, which others do not use; called without the interpreter.
+    pub(crate) fn session(&self) -> maskwright::Matcher {
+        self.matcher.lock().fork()
     }
 
     /// The width of the model's logits, in tokens.

@@ -50,6 +50,7 @@ from maskwright._maskwright import (
     Hole,
     Hypothesis,
     InternalError,
+    Likeliest,
     LimitError,
     Matcher,
     ReportEntry,
@@ -61,6 +62,7 @@ from maskwright._maskwright import (
     __version__,
     allocate_token_bitmask,
     fill_next_token_bitmask_batch,
+    likeliest_batch,
     tool_formats,
 )
 from maskwright._types import schema_from
@@ -79,6 +81,7 @@ __all__ = [
     "Hole",
     "Hypothesis",
     "InternalError",
+    "Likeliest",
     "LimitError",
     "Matcher",
     "ReportEntry",
@@ -91,6 +94,7 @@ __all__ = [
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
     "fill_next_token_bitmask_batch",
+    "likeliest_batch",
     "schema_from",
     "tool_formats",
 ]

@@ -848,10 +848,49 @@ class Matcher:
         stop_token_ids: Sequence[int] | None = None,
     ) -> Matcher:
         """A matcher that has taken `steps`, as the attribute of that name lists them."""
+    def likeliest(
+        self,
+        logits: npt.ArrayLike | _AnyTensor | None = None,
+        *,
+        beam: int = 32,
+        max_tokens: int | None = None,
+        candidates: tuple[npt.ArrayLike | _AnyTensor, npt.ArrayLike | _AnyTensor] | None = None,
+        padding: int | None = None,
+    ) -> Likeliest:
+        """The likeliest text that can come next, one token for each position, given what a model says of the tokens of every position at
+        once: the one with the greatest sum of log-probabilities. For models that write a block of text in any order, as block-diffusion models do. The
+        state does not change.
+
+        * `logits`: floating point, of shape (positions, vocabulary), an array or a tensor. Columns beyond the vocabulary are no tokens.
+        * `candidates`: instead of all logits, or beside them, the best tokens of each position, as a pair of arrays or tensors of shape (positions, k): ids, and
+          log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken; without logits, one that leads to the end of a text, which
+          counts as much as a token beside the candidates can have at most.
+        * `max_tokens`: how many tokens may still come, the end-of-sequence token included. If that is more than there are positions, the text may go on after them: it
+          can then be completed within the rest. By default, the text is complete within the positions.
+        * `padding`: the token that fills the positions after the end; by default the end-of-sequence token with the least id. Its score counts.
+        * `beam`: the most states of the grammar that are followed at each position. It matters only where a grammar has more than a thousand or so.
+
+        Raises ValueError if no text fits, a score is NaN or plus infinity, or the shapes are wrong. A token whose logit is minus infinity is
+        taken only if no text does without.
+        """
     def __deepcopy__(self, _memo: Any) -> Matcher:
         """The same as `fork()`: the grammar is immutable and stays shared."""
     def __copy__(self) -> Matcher:
         """The same as `fork()`."""
+
+@final
+class Likeliest:
+    """The likeliest text that `Matcher.likeliest` found."""
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def log_probability(self) -> float: ...
+    @property
+    def status(self) -> Literal["exact", "bound"]: ...
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def is_complete(self) -> bool: ...
 
 @final
 class Hypothesis:
@@ -1068,6 +1107,15 @@ def fill_next_token_bitmask_batch(
     Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
     exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
     """
+def likeliest_batch(
+    matchers: Sequence[Matcher],
+    logits: npt.ArrayLike | _AnyTensor | None = None,
+    *,
+    beam: int = 32,
+    max_tokens: int | Sequence[int | None] | None = None,
+    candidates: tuple[npt.ArrayLike | _AnyTensor, npt.ArrayLike | _AnyTensor] | None = None,
+    padding: int | None = None,
+) -> list[Likeliest]: ...
 def tool_formats() -> list[str]:
     """The names of the formats in which `Compiler.compile_tool_calls` can write calls."""
 def formats_of_template(template: str) -> list[str]:

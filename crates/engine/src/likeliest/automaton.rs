@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use maskwright_automata::meter;
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
@@ -121,7 +122,13 @@ pub(crate) struct TokenAutomaton {
 
 impl TokenAutomaton {
     /// The automaton of all that was explored. `None` if it would take too much.
-    pub(crate) fn new(closure: &Closure, vocabulary: &Vocabulary) -> Option<TokenAutomaton> {
+    ///
+    /// # Errors
+    /// If the call is to stop.
+    pub(crate) fn new(
+        closure: &Closure,
+        vocabulary: &Vocabulary,
+    ) -> Result<Option<TokenAutomaton>, EngineError> {
         let n_vocab = vocabulary.n_vocab();
         // Tokens with the same sum over all states lead to the same states, but for a chance of 2^-100 or so; a session reads each answer.
         let mut sums = vec![0u128; n_vocab];
@@ -132,7 +139,7 @@ impl TokenAutomaton {
         let mut at = 0;
         while let Some(&state) = between.get(at) {
             at += 1;
-            n_visits += closure.walk(vocabulary.trie(), state, |tokens, to| {
+            let n_visited = closure.walk(vocabulary.trie(), state, |tokens, to| {
                 let mixed = mix(state, to);
                 for token in tokens.iter().filter(|token| token.index() < n_vocab) {
                     sums[token.index()] = sums[token.index()].wrapping_add(mixed);
@@ -141,8 +148,10 @@ impl TokenAutomaton {
                     between.push(to);
                 }
             });
+            meter::spend(n_visited as u64)?;
+            n_visits += n_visited;
             if n_visits > MAX_VISITS {
-                return None;
+                return Ok(None);
             }
         }
         let mut by_sum: FxHashMap<u128, u32> = FxHashMap::default();
@@ -167,7 +176,7 @@ impl TokenAutomaton {
                 .walk(&trie, state, |tokens, to| to_class.extend(tokens.iter().map(|class| (to, class.0))));
             to_class.sort_unstable();
             if classes.len() + to_class.len() > MAX_ENTRIES {
-                return None;
+                return Ok(None);
             }
             let mut groups = Vec::new();
             for group in to_class.chunk_by(|a, b| a.0 == b.0) {
@@ -177,14 +186,14 @@ impl TokenAutomaton {
             }
             edges[state as usize] = groups.into();
         }
-        Some(TokenAutomaton {
+        Ok(Some(TokenAutomaton {
             states: closure.states.clone(),
             is_accepting: closure.explored.iter().map(|explored| explored.is_accepting).collect(),
             class_of,
             first_tokens,
             edges,
             classes,
-        })
+        }))
     }
 
     /// The state of a configuration between two tokens.
@@ -209,6 +218,11 @@ impl TokenAutomaton {
     pub(crate) fn class(&self, token: TokenId) -> Option<usize> {
         let class = self.class_of.get(token.index()).copied().filter(|&class| class != NO_CLASS);
         class.map(|class| class as usize)
+    }
+
+    /// By token, its class; another number if it leads nowhere.
+    pub(crate) fn classes_of_tokens(&self) -> &[u32] {
+        &self.class_of
     }
 
     /// Where a state leads, and the classes of tokens that lead there.

@@ -118,30 +118,35 @@ impl Paths for Finite<'_> {
 
 /// The best token of each class, with its score.
 fn best_of_classes(automaton: &TokenAutomaton, row: &Row<'_>) -> BestOfClasses {
-    let none = (f64::NEG_INFINITY, TokenId(u32::MAX));
-    let mut best = vec![none; automaton.n_classes()];
-    let mut add = |token: TokenId, score: f64| {
+    const NONE: u32 = u32::MAX;
+    let mut best = vec![(f32::NEG_INFINITY, NONE); automaton.n_classes()];
+    if let Some((logits, normalizer)) = row.logits() {
+        // Ids ascend, so of equal tokens the first is kept.
+        for (&class, (id, &logit)) in automaton.classes_of_tokens().iter().zip(logits.iter().enumerate()) {
+            if let Some(best) = best.get_mut(class as usize)
+                && logit > best.0
+            {
+                *best = (logit, id as u32);
+            }
+        }
+        let score = |(first, (logit, id)): (TokenId, (f32, u32))| match id {
+            NONE => (IMPOSSIBLE, first),
+            id => (score_of(logit, normalizer), TokenId(id)),
+        };
+        return automaton.first_tokens().zip(best).map(score).collect();
+    }
+    let beyond = row.ranked().beyond;
+    let mut best: BestOfClasses = automaton.first_tokens().map(|token| (beyond, token)).collect();
+    let mut is_found = vec![false; best.len()];
+    // The best first; a class without a candidate has the bound on all others.
+    for &(token, score) in &row.ranked().tokens {
         if let Some(class) = automaton.class(token)
-            && (score > best[class].0 || score == best[class].0 && token < best[class].1)
+            && !std::mem::replace(&mut is_found[class], true)
         {
             best[class] = (score, token);
         }
-    };
-    row.ranked.iter().for_each(|&(token, score)| add(token, score));
-    if let Some((logits, normalizer)) = row.logits() {
-        let all = logits.iter().enumerate();
-        all.for_each(|(id, &logit)| add(TokenId(id as u32), score_of(logit, normalizer)));
     }
-    if row.known().is_none() {
-        // Of classes without a candidate any token; there is one bound for all of them.
-        let beyond = if row.logits().is_some() { IMPOSSIBLE } else { row.beyond };
-        for (class, token) in automaton.first_tokens().enumerate() {
-            if best[class].0 == f64::NEG_INFINITY {
-                best[class] = (beyond, token);
-            }
-        }
-    }
-    best.into()
+    best
 }
 
 /// By boundary between positions and state, the end after all others: whether the positions from there on can be filled.

@@ -23,6 +23,6 @@ mod task;
 pub(crate) use automaton::{Closure, TokenAutomaton};
 pub(crate) use finite::Finite;
 pub use scores::Position;
-pub(crate) use scores::{IMPOSSIBLE, Row, Scores};
+pub(crate) use scores::{IMPOSSIBLE, Ranked, Row, Scores};
 pub(crate) use search::{Edge, Found, Paths, search};
 pub(crate) use task::Task;

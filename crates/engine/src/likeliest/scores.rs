@@ -1,5 +1,7 @@
 //! What a model says of the tokens of each position.
 
+use std::cell::OnceCell;
+
 use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
@@ -36,11 +38,19 @@ pub enum Position<'a> {
 
 /// The scores of one position: logarithms of probabilities.
 pub(crate) struct Row<'a> {
-    /// The best tokens, the best first; of equal ones, the least id.
-    pub(crate) ranked: Vec<(TokenId, f64)>,
+    kind: Kind<'a>,
+    /// The highest score.
+    best: f64,
+    /// Of logits once they are asked for.
+    ranked: OnceCell<Ranked>,
+}
+
+/// The best tokens of a position.
+pub(crate) struct Ranked {
+    /// The best first; of equal ones, the one with the least id.
+    pub(crate) tokens: Vec<(TokenId, f64)>,
     /// No other token has a higher score.
     pub(crate) beyond: f64,
-    kind: Kind<'a>,
 }
 
 enum Kind<'a> {
@@ -66,7 +76,7 @@ impl<'a> Scores<'a> {
         let rows: Vec<Row<'a>> = rows.collect::<Result<_, _>>()?;
         let mut ahead = vec![0.0; rows.len() + 1];
         for (index, row) in rows.iter().enumerate().rev() {
-            ahead[index] = ahead[index + 1] + row.best();
+            ahead[index] = ahead[index + 1] + row.best;
         }
         Ok(Scores { rows, ahead })
     }
@@ -86,19 +96,18 @@ impl<'a> Row<'a> {
     fn new(index: usize, position: &Position<'a>) -> Result<Row<'a>, EngineError> {
         match *position {
             Position::Known(token) => {
-                Ok(Row { ranked: vec![(token, 0.0)], beyond: f64::NEG_INFINITY, kind: Kind::Known(token) })
+                let ranked = Ranked { tokens: vec![(token, 0.0)], beyond: f64::NEG_INFINITY };
+                Ok(Row { kind: Kind::Known(token), best: 0.0, ranked: ranked.into() })
             }
             Position::Logits(logits) => {
-                let normalizer = log_sum_exp(logits);
+                let (largest, normalizer) = log_sum_exp(logits);
                 if !normalizer.is_finite()
                     && let Some(id) = logits.iter().position(|&logit| is_bad(logit))
                 {
                     return Err(EngineError::bad_score(index, id as u32));
                 }
-                let (ranked, beyond) = best_of(logits);
-                let score = |logit: f32| score_of(logit, normalizer);
-                let ranked = ranked.into_iter().map(|(token, logit)| (token, score(logit))).collect();
-                Ok(Row { ranked, beyond: score(beyond), kind: Kind::Logits(logits, normalizer) })
+                let best = score_of(largest, normalizer);
+                Ok(Row { kind: Kind::Logits(logits, normalizer), best, ranked: OnceCell::new() })
             }
             Position::Candidates { ids, log_probabilities, logits } => {
                 Row::of_candidates(index, ids, log_probabilities, logits)
@@ -135,12 +144,20 @@ impl<'a> Row<'a> {
             }
             _ => Kind::Candidates(by_id),
         };
-        Ok(Row { ranked, beyond, kind })
+        let best = ranked.first().map_or(beyond, |&(_, score)| score);
+        Ok(Row { kind, best, ranked: Ranked { tokens: ranked, beyond }.into() })
     }
 
-    /// The highest score.
-    pub(crate) fn best(&self) -> f64 {
-        self.ranked.first().map_or(self.beyond, |&(_, score)| score)
+    /// The best tokens: all candidates, or some of those that have logits.
+    pub(crate) fn ranked(&self) -> &Ranked {
+        self.ranked.get_or_init(|| {
+            let Kind::Logits(logits, normalizer) = self.kind else {
+                unreachable!("others are ranked when they are made")
+            };
+            let (tokens, beyond) = best_of(logits);
+            let score = |(token, logit)| (token, score_of(logit, normalizer));
+            Ranked { tokens: tokens.into_iter().map(score).collect(), beyond: score_of(beyond, normalizer) }
+        })
     }
 
     /// The score of a token: of one that is not a candidate, the most that it can have; minus infinity if another token is there.
@@ -149,7 +166,7 @@ impl<'a> Row<'a> {
             Kind::Logits(logits, normalizer) => {
                 logits.get(token.index()).map_or(IMPOSSIBLE, |&logit| score_of(logit, *normalizer))
             }
-            Kind::Candidates(by_id) => by_id.get(&token).copied().unwrap_or(self.beyond),
+            Kind::Candidates(by_id) => by_id.get(&token).copied().unwrap_or(self.ranked().beyond),
             Kind::Known(known) if *known == token => 0.0,
             Kind::Known(_) => f64::NEG_INFINITY,
         }
@@ -212,29 +229,44 @@ fn best_of(logits: &[f32]) -> (Vec<(TokenId, f32)>, f32) {
     (kept, beyond)
 }
 
-/// The logarithm of the sum of the exponentials; not finite if a logit is not a number or plus infinity, or none is finite.
-fn log_sum_exp(logits: &[f32]) -> f64 {
-    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    if largest == f32::NEG_INFINITY {
-        return f64::from(logits.iter().sum::<f32>());
+/// The largest logit, and the logarithm of the sum of the exponentials; that is not finite if a logit is not a number or plus infinity, or none is finite.
+fn log_sum_exp(logits: &[f32]) -> (f32, f64) {
+    const N_LANES: usize = 16;
+    let (chunks, rest) = logits.as_chunks::<N_LANES>();
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::NEG_INFINITY; N_LANES];
+    for chunk in chunks {
+        lanes.iter_mut().zip(chunk).for_each(|(lane, &logit)| *lane = larger(*lane, logit));
     }
-    let sum: f64 = logits
-        .chunks(1024)
-        .map(|chunk| f64::from(chunk.iter().map(|&logit| exp(logit - largest)).sum::<f32>()))
-        .sum();
-    f64::from(largest) + sum.ln()
+    let largest = lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, larger);
+    if largest == f32::NEG_INFINITY {
+        return (largest, f64::from(logits.iter().sum::<f32>()));
+    }
+    let mut sum: f64 = rest.iter().map(|&logit| f64::from(exp(logit - largest))).sum();
+    // So few are added up in a lane that none is lost.
+    for chunks in chunks.chunks(64) {
+        let mut lanes = [0.0; N_LANES];
+        for chunk in chunks {
+            lanes.iter_mut().zip(chunk).for_each(|(lane, &logit)| *lane += exp(logit - largest));
+        }
+        sum += lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>();
+    }
+    (largest, f64::from(largest) + sum.ln())
 }
 
-/// The exponential of a number that is not positive, to some 1e-7 of it. Unlike the standard library's it is computed for many
-/// numbers at once.
+/// The exponential of a number that is not positive, to some 1e-7 of it for each unit of the number. The compiler makes vector instructions of it, other than of the standard library's.
 #[inline]
 fn exp(x: f32) -> f32 {
+    // 1.5 * 2^23: what is added to it is rounded to an integer, which stands in the lowest bits.
+    const ROUNDS: f32 = 12_582_912.0;
+    let y = x * std::f32::consts::LOG2_E;
+    let y = if y < -126.0 { -126.0 } else { y };
     // 2^n * 2^r with r in [-1/2, 1/2], by Taylor's series.
-    let y = (x * std::f32::consts::LOG2_E).max(-126.0);
-    let n = (y - 0.5) as i32;
-    let r = (y - n as f32) * std::f32::consts::LN_2;
-    let series = 1.0 + r * (1.0 + r * (1.0 / 2.0 + r * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0)))));
-    series * f32::from_bits(((n + 127) << 23) as u32)
+    let rounded = y + ROUNDS;
+    let r = (y - (rounded - ROUNDS)) * std::f32::consts::LN_2;
+    let series =
+        [720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0].iter().fold(0.0, |sum, factorial| sum * r + 1.0 / factorial);
+    series * f32::from_bits((rounded.to_bits() << 23).wrapping_add(127 << 23))
 }
 
 #[cfg(test)]
@@ -246,7 +278,10 @@ mod tests {
         for step in 0..2_000 {
             let x = -(step as f32) * 0.05;
             let (own, right) = (exp(x), x.exp());
-            assert!((own - right).abs() <= 3e-6 * right + 1e-37, "exp({x}) is {right}, not {own}");
+            assert!(
+                (own - right).abs() <= 3e-7 * (1.0 - x) * right + 1e-37,
+                "exp({x}) is {right}, not {own}"
+            );
         }
         assert!(exp(f32::NAN).is_nan());
         assert!(exp(f32::NEG_INFINITY) < 1e-37);

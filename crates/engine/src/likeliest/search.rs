@@ -2,6 +2,7 @@
 
 use std::hash::Hash;
 
+use maskwright_automata::meter;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
@@ -85,6 +86,7 @@ pub(crate) fn search<P: Paths>(
             let floor = least - so_far - rest;
             edges.clear();
             let beyond = paths.edges(&reached.state, position, floor, &mut edges)?;
+            meter::spend(1 + edges.len() as u64)?;
             left_out = left_out.max(so_far + beyond + rest);
             for Edge { token, score, to } in edges.drain(..) {
                 if score < floor {

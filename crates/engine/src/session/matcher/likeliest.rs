@@ -242,7 +242,7 @@ impl Matcher {
                 Some(true) => {}
                 Some(false) => {
                     let _breaks = self.breaks_on_panic();
-                    break TokenAutomaton::new(&closure, self.grammar.vocabulary()).map(Arc::new);
+                    break TokenAutomaton::new(&closure, self.grammar.vocabulary())?.map(Arc::new);
                 }
                 None => break None,
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maskwright_vocabulary::{Mask, TokenId};
 
-use crate::likeliest::{Edge, Paths, Row, Task};
+use crate::likeliest::{Edge, Paths, Ranked, Row, Task};
 use crate::parser::ConfigId;
 use crate::session::Matcher;
 use crate::session::state::State;
@@ -76,7 +76,7 @@ impl<'a> Sessions<'a> {
         session.max_tokens = Some(state.n_tokens + left as usize + 1);
         match session.fill(self.mask.words_mut(), None) {
             // Some are allowed, for all that is known.
-            Err(error) if error.is_budget_search() => return Ok((Vec::new(), row.beyond)),
+            Err(error) if error.is_budget_search() => return Ok((Vec::new(), row.ranked().beyond)),
             filled => filled?,
         };
         let vocabulary = self.session.grammar.vocabulary();
@@ -106,7 +106,7 @@ impl<'a> Sessions<'a> {
             best = first.filter(is_new).map(|token| (token, row.score(token))).into_iter().collect();
         }
         if session.mask_status == MaskStatus::Bound {
-            beyond = beyond.max(row.beyond);
+            beyond = beyond.max(row.ranked().beyond);
         }
         Ok((best, beyond))
     }
@@ -145,12 +145,13 @@ impl Paths for Sessions<'_> {
             true => task.ends.clone(),
         };
         edges.extend(task.best_of(row, &ends).map(ended));
-        let n_ranked = row.ranked.partition_point(|&(_, score)| score >= floor);
-        let mut tried = row.ranked[..n_ranked].to_vec();
+        let Ranked { tokens, beyond } = row.ranked();
+        let n_ranked = tokens.partition_point(|&(_, score)| score >= floor);
+        let mut tried = tokens[..n_ranked].to_vec();
         tried.retain(|(token, _)| !ends.contains(token));
-        let mut left_out = row.ranked.get(n_ranked).map_or(row.beyond, |&(_, score)| score);
+        let mut left_out = tokens.get(n_ranked).map_or(*beyond, |&(_, score)| score);
         let open = self.after(state, &tried, left, edges)?;
-        if edges.len() < MIN_EDGES && row.beyond > f64::NEG_INFINITY && row.beyond >= floor {
+        if edges.len() < MIN_EDGES && *beyond > f64::NEG_INFINITY && *beyond >= floor {
             tried.extend(ends.iter().map(|&end| (end, row.score(end))));
             let (others, beyond) = self.others(state, left, row, &tried)?;
             left_out = beyond;

@@ -1,0 +1,217 @@
+//! `Matcher.likeliest`: the likeliest text, given scores for each of many positions; and the same for a batch.
+//!
+//! Arrays and tensors of any type and device become contiguous arrays in Python (`maskwright/_scores.py`); here their rows become positions.
+
+use maskwright::{LikeliestConfig, LikeliestStatus, Position, TokenId};
+use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::arguments::{Count, Int, ints};
+use crate::batch::{self, batch_error, in_parallel};
+use crate::interrupt::stoppable;
+use crate::matcher::Matcher;
+
+/// The likeliest text that `Matcher.likeliest` found.
+#[pyclass(frozen, module = "maskwright", get_all)]
+pub(crate) struct Likeliest {
+    /// A token for each position, padding after the end of the text included.
+    ids: Vec<u32>,
+    /// The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token that is not among the
+    /// candidates counts as much as it can have at most.
+    log_probability: f64,
+    /// "exact" if no text is likelier; "bound" if there may be one, because the beam left states out, or a token is not among the candidates.
+    status: &'static str,
+    /// How many of the ids are the text, its end-of-sequence token included.
+    n_tokens: usize,
+    /// Whether the text ends within the positions.
+    is_complete: bool,
+}
+
+#[pymethods]
+impl Likeliest {
+    fn __repr__(&self) -> String {
+        let Likeliest { ids, log_probability, status, n_tokens, is_complete } = self;
+        let is_complete = if *is_complete { "True" } else { "False" };
+        format!(
+            "Likeliest(ids={ids:?}, log_probability={log_probability}, status={status:?}, n_tokens={n_tokens}, is_complete={is_complete})"
+        )
+    }
+}
+
+impl From<maskwright::Likeliest> for Likeliest {
+    fn from(found: maskwright::Likeliest) -> Likeliest {
+        Likeliest {
+            ids: ints(found.ids),
+            log_probability: found.log_probability,
+            status: match found.status {
+                LikeliestStatus::Exact => "exact",
+                LikeliestStatus::Bound => "bound",
+            },
+            n_tokens: found.n_tokens,
+            is_complete: found.is_complete,
+        }
+    }
+}
+
+/// `Matcher.likeliest` for many texts, in parallel, with the interpreter released.
+///
+/// `logits` are of shape (batch, positions, vocabulary), both `candidates` of shape (batch, positions, k), and `max_tokens` is one number for all texts or a
+/// list with one for each (None where the text is to be complete within the positions).
+///
+/// Raises BatchError if some of them fail; its `errors` is a dict from the number of the text to the exception that `likeliest` would have raised.
+#[pyfunction]
+#[pyo3(signature = (matchers, logits=None, *, beam=Count(32), max_tokens=None, candidates=None, padding=None))]
+#[pyo3(
+    text_signature = "(matchers, logits=None, *, beam=32, max_tokens=None, candidates=None, padding=None)"
+)]
+pub(crate) fn likeliest_batch(
+    py: Python<'_>,
+    matchers: Vec<Py<Matcher>>,
+    logits: Option<Bound<'_, PyAny>>,
+    beam: Count,
+    max_tokens: Option<OneOrMany>,
+    candidates: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+    padding: Option<Int>,
+) -> PyResult<Vec<Likeliest>> {
+    let scores = Scores::new(py, logits, candidates, matchers.len())?;
+    let limits: Vec<Option<Count>> = match max_tokens {
+        None => matchers.iter().map(|_| None).collect(),
+        Some(OneOrMany::One(Count(limit))) => matchers.iter().map(|_| Some(Count(limit))).collect(),
+        Some(OneOrMany::Many(limits)) if limits.len() == matchers.len() => limits,
+        Some(OneOrMany::Many(limits)) => {
+            return Err(PyValueError::new_err(format!(
+                "there are {} limits for {} matchers",
+                limits.len(),
+                matchers.len()
+            )));
+        }
+    };
+    let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
+    let mut jobs = Vec::new();
+    for (row, (positions, limit)) in scores.positions()?.into_iter().zip(limits).enumerate() {
+        let config = config(Count(beam.0), limit, padding.as_ref().map(|&Int(id)| Int(id)))?;
+        jobs.push(Job { row, matcher: matchers[row], positions, config, found: None });
+    }
+    let n_threads = batch::n_threads(matchers.iter().copied());
+    let failed = stoppable(py, || {
+        in_parallel(&mut jobs, n_threads, |job| {
+            let found = || job.matcher.session().likeliest(&job.positions, &job.config);
+            match batch::caught(found) {
+                Ok(found) => {
+                    job.found = Some(found);
+                    None
+                }
+                Err(failure) => Some((job.row, failure)),
+            }
+        })
+    })?;
+    if !failed.is_empty() {
+        return Err(batch_error(py, failed)?);
+    }
+    Ok(jobs.into_iter().filter_map(|job| job.found.map(Likeliest::from)).collect())
+}
+
+/// A text to be found.
+struct Job<'a> {
+    row: usize,
+    matcher: &'a Matcher,
+    positions: Vec<Position<'a>>,
+    config: LikeliestConfig,
+    found: Option<maskwright::Likeliest>,
+}
+
+/// A limit for all texts, or one for each.
+#[derive(FromPyObject)]
+pub(crate) enum OneOrMany {
+    One(Count),
+    Many(Vec<Option<Count>>),
+}
+
+/// The options of a search.
+///
+/// # Errors
+/// ValueError if the beam is 0 or the padding no id.
+pub(crate) fn config(
+    Count(beam): Count,
+    max_tokens: Option<Count>,
+    padding: Option<Int>,
+) -> PyResult<LikeliestConfig> {
+    if beam == 0 {
+        return Err(PyValueError::new_err("beam is 0, expected at least 1"));
+    }
+    let padding =
+        match padding {
+            None => None,
+            Some(Int(id)) => Some(TokenId(u32::try_from(id).map_err(|_| {
+                PyValueError::new_err(format!("padding is {id}, expected the id of a token"))
+            })?)),
+        };
+    Ok(LikeliestConfig { beam, max_tokens: max_tokens.map(|Count(limit)| limit), padding })
+}
+
+/// Scores of several texts, as contiguous arrays of shape (batch, positions, …).
+pub(crate) struct Scores<'py> {
+    logits: Option<PyReadonlyArrayDyn<'py, f32>>,
+    candidates: Option<(PyReadonlyArrayDyn<'py, u32>, PyReadonlyArrayDyn<'py, f32>)>,
+    n_texts: usize,
+}
+
+impl<'py> Scores<'py> {
+    /// # Errors
+    /// TypeError for other types than arrays and tensors of numbers, ValueError for shapes that do not fit.
+    pub(crate) fn new(
+        py: Python<'py>,
+        logits: Option<Bound<'py, PyAny>>,
+        candidates: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+        n_texts: usize,
+    ) -> PyResult<Scores<'py>> {
+        let module = py.import("maskwright._scores")?;
+        let arrays = module.call_method1("arrays", (logits, candidates, n_texts))?;
+        type Arrays<'py> = (
+            Option<PyReadonlyArrayDyn<'py, f32>>,
+            Option<(PyReadonlyArrayDyn<'py, u32>, PyReadonlyArrayDyn<'py, f32>)>,
+        );
+        let (logits, candidates): Arrays<'py> = arrays.extract()?;
+        Ok(Scores { logits, candidates, n_texts })
+    }
+
+    /// By text, what is known of each position.
+    ///
+    /// # Errors
+    /// None: the arrays are contiguous.
+    pub(crate) fn positions(&self) -> PyResult<Vec<Vec<Position<'_>>>> {
+        let shape = match (&self.logits, &self.candidates) {
+            (Some(logits), _) => logits.shape(),
+            (None, Some((ids, _))) => ids.shape(),
+            (None, None) => return Ok(Vec::new()),
+        };
+        let n_positions = shape[1];
+        let logits = self.logits.as_ref().map(|array| rows(array)).transpose()?;
+        let candidates = match &self.candidates {
+            Some((ids, scores)) => Some((rows(ids)?, rows(scores)?)),
+            None => None,
+        };
+        let position = |at: usize| {
+            let logits = logits.as_ref().map(|rows| rows[at]);
+            match (&candidates, logits) {
+                (Some((ids, scores)), _) => {
+                    Position::Candidates { ids: ids[at], log_probabilities: scores[at], logits }
+                }
+                (None, logits) => Position::Logits(logits.unwrap_or_default()),
+            }
+        };
+        let texts = (0..self.n_texts).map(|text| text * n_positions..(text + 1) * n_positions);
+        Ok(texts.map(|places| places.map(position).collect()).collect())
+    }
+}
+
+/// The rows of an array along its last dimension.
+fn rows<'a, T: numpy::Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<Vec<&'a [T]>> {
+    let width = array.shape().last().copied().unwrap_or_default();
+    let all = array.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(match width {
+        0 => vec![&[]; array.shape()[0] * array.shape()[1]],
+        _ => all.chunks_exact(width).collect(),
+    })
+}
