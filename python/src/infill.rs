@@ -6,11 +6,12 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::arguments::{Int, OfCall, TextBytes, ints, known_token, vocabulary_ids};
+use crate::arguments::{Count, Int, OfCall, TextBytes, ints, known_token, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
 use crate::interrupt::{self, stoppable, work_on};
+use crate::likeliest::{self, Likeliest, Scores};
 use crate::matcher::{token_id, token_ids};
 use crate::work::{Guarded, with};
 
@@ -325,6 +326,27 @@ impl Canvas {
                 Err(PyValueError::new_err("the canvas cannot be completed: no text has these tokens here"))
             }
         }
+    }
+
+    /// The likeliest text that fills the canvas, given what a model says of the tokens of every position: the one with the greatest sum of
+    /// log-probabilities at the masked positions. Known positions keep their tokens, which count nothing. The canvas does not change.
+    ///
+    /// `logits`, `candidates` and `beam` are those of `Matcher.likeliest`, with a row for every position, known ones too. The answer is never less likely than `complete()`.
+    ///
+    /// Raises ValueError if nothing fills the canvas, and LimitError if that is not found out within the limit on work.
+    #[pyo3(signature = (logits=None, *, beam=Count(32), candidates=None))]
+    #[pyo3(text_signature = "($self, logits=None, *, beam=32, candidates=None)")]
+    fn likeliest(
+        &self,
+        py: Python<'_>,
+        logits: Option<Bound<'_, PyAny>>,
+        beam: Count,
+        candidates: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+    ) -> PyResult<Likeliest> {
+        let scores = Scores::new(py, logits, candidates, 1)?;
+        let beam = likeliest::config(beam, None, None)?.beam;
+        let positions = &scores.positions()?[0];
+        Ok(work_on(py, &self.canvas, |canvas| canvas.likeliest(positions, beam))?.or_raise()?.into())
     }
 
     /// The grammar.

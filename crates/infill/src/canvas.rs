@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::meter::Meter;
-use maskwright_engine::{MaskStatus, Taken};
+use maskwright_engine::{Likeliest, LikeliestConfig, MaskStatus, Matcher, OfCanvas, Position, Taken};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
 use crate::masks::{NEAR_WORK, mask_remove};
@@ -310,6 +310,29 @@ impl Canvas {
             Known::Impossible => Ok(None),
             Known::Open => Err(InfillError::open(self.solver.infiller.limits().work).into()),
         }
+    }
+
+    /// The likeliest text that fills the canvas, given what a model says of the tokens of each position: the one with the greatest sum of
+    /// scores at the masked ones. Known positions keep their tokens, which count nothing. `beam` is that of
+    /// [`LikeliestConfig`](maskwright_engine::LikeliestConfig). Never less likely than [`complete`](Canvas::complete).
+    ///
+    /// # Errors
+    /// If there is not one [`Position`] for each position, nothing fills the canvas, or that is not found out within the limit on work.
+    pub fn likeliest(&mut self, positions: &[Position<'_>], beam: usize) -> Result<Likeliest, Error> {
+        if positions.len() != self.positions.len() {
+            return Err(InfillError::positions_differ(positions.len(), self.positions.len()).into());
+        }
+        let witness: Option<Vec<TokenId>> = match self.known()? {
+            Known::Possible(witness) => self.filled(&witness).into_iter().collect(),
+            Known::Impossible => return Err(InfillError::impossible_canvas().into()),
+            Known::Open => None,
+        };
+        let known = self.positions.iter().zip(positions);
+        let positions: Vec<Position<'_>> =
+            known.map(|(known, &position)| known.map_or(position, Position::Known)).collect();
+        let config = LikeliestConfig { beam, max_tokens: None, padding: self.config.padding };
+        let canvas = OfCanvas { witness: witness.as_deref(), blanks: &self.solver.blanks };
+        Matcher::new(self.solver.infiller.sessions()).likeliest_of(&positions, &config, Some(canvas))
     }
 
     /// What is known of the positions. If nothing is, a question finds it out.

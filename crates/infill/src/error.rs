@@ -29,6 +29,8 @@ enum Kind {
     NoHole { given: usize, n_holes: usize },
     HoleFixed { hole: usize },
     TooLong { given: usize, limit: usize },
+    PositionsDiffer { given: usize, needed: usize },
+    ImpossibleCanvas,
     PaddingIsText { id: u32 },
     MaskTooShort { given: usize, needed: usize },
     Open { limit: u64 },
@@ -111,6 +113,16 @@ impl InfillError {
 
     pub(crate) fn too_long(given: usize, limit: usize) -> InfillError {
         InfillError(Kind::TooLong { given, limit })
+    }
+
+    /// Scores are needed for each position.
+    pub(crate) fn positions_differ(given: usize, needed: usize) -> InfillError {
+        InfillError(Kind::PositionsDiffer { given, needed })
+    }
+
+    /// Nothing fills the canvas.
+    pub(crate) fn impossible_canvas() -> InfillError {
+        InfillError(Kind::ImpossibleCanvas)
     }
 
     pub(crate) fn padding_is_text(id: u32) -> InfillError {
@@ -208,6 +220,12 @@ impl fmt::Display for InfillError {
                 write!(f, "hole {given} is not in the template: it has {n_holes}")
             }
             Kind::HoleFixed { hole } => write!(f, "hole {hole} is fixed already"),
+            Kind::PositionsDiffer { given, needed } => {
+                write!(f, "there are scores for {given} positions, the canvas has {needed}")
+            }
+            Kind::ImpossibleCanvas => {
+                f.write_str("the canvas cannot be completed: no text has these tokens here")
+            }
             Kind::TooLong { given, limit } => {
                 write!(f, "{given} positions are more than the limit of {limit}")
             }

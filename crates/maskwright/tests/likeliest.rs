@@ -8,11 +8,12 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use maskwright::infill::CanvasConfig;
 use maskwright::json_schema::{PropertyOrder, SchemaConfig, Whitespace};
 use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, Compiler, Error, GrammarSource, Likeliest, LikeliestConfig, LikeliestStatus, Matcher,
-    Position, TokenId, Tokenizer, Vocabulary,
+    Canvas, CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Likeliest, LikeliestConfig,
+    LikeliestStatus, Matcher, Position, TokenId, Tokenizer, Vocabulary,
 };
 use maskwright_automata::Fuel;
 use maskwright_engine::{EngineGrammar, Limits};
@@ -247,6 +248,117 @@ fn check(
         LikeliestStatus::Bound => count(&counts.bound),
     }
     Ok(())
+}
+
+/// The best score of all ways to fill a canvas, by trying every token.
+struct CanvasReference<'a> {
+    known: &'a [Option<TokenId>],
+    rows: &'a [Vec<f64>],
+    eos: TokenId,
+    padding: TokenId,
+    best: Option<f64>,
+}
+
+impl CanvasReference<'_> {
+    fn search(&mut self, matcher: &Matcher, position: usize, score: f64) -> Result<(), Error> {
+        if position == self.rows.len() {
+            if matcher.is_accepting() {
+                self.best = Some(self.best.map_or(score, |best| best.max(score)));
+            }
+            return Ok(());
+        }
+        for id in (0..self.rows[position].len() as u32).map(TokenId) {
+            let known = self.known[position];
+            let may_follow = matcher.is_terminated() && [self.eos, self.padding].contains(&id);
+            let mut next = matcher.fork();
+            if known.is_none_or(|known| known == id) && (may_follow || next.accept_token(id)?) {
+                let own = if known.is_some() { 0.0 } else { self.rows[position][id.index()] };
+                self.search(&next, position + 1, score + own)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The tokens of a canvas: the position, and a choice among all tokens or none.
+type Fixed = (Index, Index);
+
+fn check_canvas(
+    grammar: &Arc<CompiledGrammar>,
+    case: &Case,
+    fixed: &[Fixed],
+    counts: &Counts,
+) -> Result<(), TestCaseError> {
+    let vocabulary = grammar.vocabulary();
+    let n_vocab = vocabulary.n_vocab();
+    let (padding, eos) = (TokenId(n_vocab as u32 - 2), TokenId(n_vocab as u32 - 1));
+    let logits: Vec<&[f32]> = case.logits.iter().map(|logits| &logits[..n_vocab]).collect();
+    let rows: Vec<Vec<f64>> = logits.iter().map(|logits| normalized(logits)).collect();
+    let mut known = vec![None; rows.len()];
+    for (position, id) in fixed {
+        known[position.index(rows.len())] = Some(TokenId(id.index(n_vocab) as u32));
+    }
+    let infiller = grammar.infiller(&CompileOptions::default()).unwrap();
+    let mut canvas = Canvas::new(&infiller, &known, CanvasConfig::with_padding(Some(padding))).unwrap();
+    let mut reference = CanvasReference { known: &known, rows: &rows, eos, padding, best: None };
+    reference
+        .search(&Matcher::new(grammar), 0, 0.0)
+        .map_err(|error| TestCaseError::reject(error.to_string()))?;
+    let positions: Vec<Position<'_>> = logits.iter().map(|logits| Position::Logits(logits)).collect();
+    let found = match (canvas.likeliest(&positions, case.beam), reference.best) {
+        (Ok(found), Some(_)) => found,
+        (Err(error), best) => {
+            prop_assert!(best.is_none() || error.is_limit(), "{error}");
+            count(&counts.none);
+            return Ok(());
+        }
+        (Ok(found), None) => return Err(TestCaseError::fail(format!("{found:?} fits nothing"))),
+    };
+    let best = reference.best.unwrap();
+    let score = |ids: &[TokenId]| -> f64 {
+        let masked = ids.iter().zip(&rows).zip(&known).filter(|(_, known)| known.is_none());
+        masked.map(|((id, row), _)| row[id.index()]).sum()
+    };
+    let all_kept = found.ids.iter().zip(&known).all(|(id, known)| known.is_none_or(|known| known == *id));
+    prop_assert!(all_kept && found.ids.len() == rows.len());
+    // The canvas itself can be filled so.
+    let ids: Vec<Option<TokenId>> = found.ids.iter().copied().map(Some).collect();
+    let mut filled = Canvas::new(&infiller, &ids, CanvasConfig::with_padding(Some(padding))).unwrap();
+    prop_assert!(filled.is_possible().unwrap(), "{:?} is no filling", found.ids);
+    let own = score(&found.ids);
+    let room = 1e-4 * (1.0 + own.abs() * 1e-6);
+    prop_assert!(own <= best + room, "{own} is better than {best}");
+    if let Ok(Some(witness)) = canvas.complete() {
+        prop_assert!(own >= score(&witness) - room, "{own} is worse than the witness");
+    }
+    match found.status {
+        LikeliestStatus::Exact => {
+            prop_assert!(own >= best - room, "{own} instead of {best}");
+            count(&counts.exact);
+        }
+        LikeliestStatus::Bound => count(&counts.bound),
+    }
+    Ok(())
+}
+
+#[test]
+fn canvases() {
+    let tokens = ["[", "]", "a", "b", ",", "ab", "1", "[a", "a,", "<|pad|>", "</s>"];
+    let bytes: Vec<Vec<u8>> = tokens.iter().map(|token| token.as_bytes().to_vec()).collect();
+    let tokenizer = Tokenizer::from_tokens_with_special(bytes, &[TokenId(10)], &[TokenId(9)]).unwrap();
+    let sources = [
+        GrammarSource::regex("[ab1]{2,4}(,[ab]{1,3})*]?"),
+        GrammarSource::gbnf(
+            "root ::= \"[\" list \"]\"\nlist ::= item (\",\" item)*\nitem ::= [ab]+ | \"[\" list \"]\"",
+        ),
+        GrammarSource::lark("start: \"[\" [A (\",\" A)*] \"]\" | A\nA: /[ab]+/", LarkOptions::default()),
+    ];
+    let compiled =
+        sources.map(|source| Compiler::new(&tokenizer).compile(&source, &CompileOptions::default()).unwrap());
+    let strategy = (any::<Index>(), arb_case(tokens.len(), 5), vec(any::<Fixed>(), 0..3));
+    run(strategy, 0.4, |(grammar, case, fixed), counts| {
+        check_canvas(grammar.get(&compiled), &case, &fixed, counts)
+    });
 }
 
 fn cases() -> u32 {

@@ -850,11 +850,11 @@ class Matcher:
         """A matcher that has taken `steps`, as the attribute of that name lists them."""
     def likeliest(
         self,
-        logits: npt.ArrayLike | _AnyTensor | None = None,
+        logits: Any | None = None,
         *,
         beam: int = 32,
         max_tokens: int | None = None,
-        candidates: tuple[npt.ArrayLike | _AnyTensor, npt.ArrayLike | _AnyTensor] | None = None,
+        candidates: tuple[Any, Any] | None = None,
         padding: int | None = None,
     ) -> Likeliest:
         """The likeliest text that can come next, one token for each position, given what a model says of the tokens of every position at
@@ -882,15 +882,22 @@ class Matcher:
 class Likeliest:
     """The likeliest text that `Matcher.likeliest` found."""
     @property
-    def ids(self) -> list[int]: ...
+    def ids(self) -> list[int]:
+        """A token for each position, padding after the end of the text included."""
     @property
-    def log_probability(self) -> float: ...
+    def log_probability(self) -> float:
+        """The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token that is not among the
+        candidates counts as much as it can have at most.
+        """
     @property
-    def status(self) -> Literal["exact", "bound"]: ...
+    def status(self) -> Literal["exact", "bound"]:
+        """"exact" if no text is likelier; "bound" if there may be one, because the beam left states out, or a token is not among the candidates."""
     @property
-    def n_tokens(self) -> int: ...
+    def n_tokens(self) -> int:
+        """How many of the ids are the text, its end-of-sequence token included."""
     @property
-    def is_complete(self) -> bool: ...
+    def is_complete(self) -> bool:
+        """Whether the text ends within the positions."""
 
 @final
 class Hypothesis:
@@ -1047,6 +1054,13 @@ class Canvas:
 
         Raises IndexError if there is no such position.
         """
+    def likeliest(
+        self,
+        logits: Any | None = None,
+        *,
+        beam: int = 32,
+        candidates: tuple[Any, Any] | None = None,
+    ) -> Likeliest: ...
     def complete(self) -> list[int]:
         """The tokens of the whole canvas, with some valid filling of the masked positions.
 
@@ -1109,13 +1123,20 @@ def fill_next_token_bitmask_batch(
     """
 def likeliest_batch(
     matchers: Sequence[Matcher],
-    logits: npt.ArrayLike | _AnyTensor | None = None,
+    logits: Any | None = None,
     *,
     beam: int = 32,
     max_tokens: int | Sequence[int | None] | None = None,
-    candidates: tuple[npt.ArrayLike | _AnyTensor, npt.ArrayLike | _AnyTensor] | None = None,
+    candidates: tuple[Any, Any] | None = None,
     padding: int | None = None,
-) -> list[Likeliest]: ...
+) -> list[Likeliest]:
+    """`Matcher.likeliest` for many texts, in parallel, with the interpreter released.
+
+    `logits` are of shape (batch, positions, vocabulary), both `candidates` of shape (batch, positions, k), and `max_tokens` is one number for all texts or a
+    list with one for each (None where the text is to be complete within the positions).
+
+    Raises BatchError if some of them fail; its `errors` is a dict from the number of the text to the exception that `likeliest` would have raised.
+    """
 def tool_formats() -> list[str]:
     """The names of the formats in which `Compiler.compile_tool_calls` can write calls."""
 def formats_of_template(template: str) -> list[str]:

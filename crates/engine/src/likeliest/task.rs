@@ -17,6 +17,8 @@ pub(crate) struct Task<'a> {
     pub(crate) n_more: Option<u32>,
     /// Whether a text that ends with the last position needs a token for that.
     pub(crate) needs_end: bool,
+    /// Tokens that are no part of a text.
+    pub(crate) blanks: &'a [TokenId],
 }
 
 impl Task<'_> {

@@ -68,12 +68,14 @@ pub struct Likeliest {
     pub status: LikeliestStatus,
 }
 
-/// What a canvas asks beyond that.
+/// What a canvas says beyond that.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfCanvas<'a> {
-    /// A text that fills the positions.
-    pub witness: &'a [TokenId],
+    /// A text that fills the positions, with what follows its end.
+    pub witness: Option<&'a [TokenId]>,
+    /// Tokens that are no part of a text, even where the grammar names them.
+    pub blanks: &'a [TokenId],
 }
 
 impl Matcher {
@@ -117,20 +119,21 @@ impl Matcher {
     /// # Errors
     /// As [`likeliest`](Matcher::likeliest).
     #[doc(hidden)]
-    pub fn likeliest_of(
+    pub fn likeliest_of<'a>(
         &self,
-        positions: &[Position<'_>],
+        positions: &[Position<'a>],
         config: &LikeliestConfig,
-        canvas: Option<OfCanvas<'_>>,
+        canvas: Option<OfCanvas<'a>>,
     ) -> Result<Likeliest, Error> {
         self.check()?;
         if positions.is_empty() {
             return Err(EngineError::no_positions().into());
         }
-        let task = self.task(positions, config, canvas.is_some())?;
+        let task = self.task(positions, config, canvas)?;
         // Limits on tokens are part of the task, and a block of a diffusion model is worth the work that it takes.
         let session = Matcher { max_tokens: None, ..self.fork().unbounded() };
-        let witness = canvas.map(|OfCanvas { witness }| (witness.to_vec(), task.scores.of(witness)));
+        let witness = canvas.and_then(|canvas| canvas.witness);
+        let witness = witness.map(|witness| (witness.to_vec(), task.scores.of(witness)));
         let least = witness.as_ref().map_or(f64::NEG_INFINITY, |&(_, score)| score);
         let automaton = if self.state.is_terminated { None } else { session.automaton()? };
         let found = match automaton.as_ref().and_then(|known| Some((known, known.state(self.state.config)?)))
@@ -148,7 +151,7 @@ impl Matcher {
         };
         let best = found.best.into_iter().chain(witness).reduce(|a, b| if b.1 > a.1 { b } else { a });
         let Some((ids, score)) = best else { return Err(self.nothing_fits(&task, found.left_out).into()) };
-        let (n_tokens, is_complete) = session.read(&ids)?;
+        let (n_tokens, is_complete) = session.read(&ids, &task)?;
         let may_be_better = found.left_out > score + 1e-9 * score.abs();
         let is_known = ids.iter().zip(&task.scores.rows).all(|(&token, row)| row.knows(token));
         Ok(Likeliest {
@@ -167,8 +170,9 @@ impl Matcher {
         &self,
         positions: &[Position<'a>],
         config: &LikeliestConfig,
-        is_canvas: bool,
+        canvas: Option<OfCanvas<'a>>,
     ) -> Result<Task<'a>, EngineError> {
+        let is_canvas = canvas.is_some();
         let scores = Scores::new(positions)?;
         let eos = self.grammar.vocabulary().eos_token_ids();
         let padding: Vec<TokenId> = config.padding.into_iter().collect();
@@ -192,24 +196,25 @@ impl Matcher {
             max_tokens,
             n_more,
             needs_end: !is_canvas && !eos.is_empty(),
+            blanks: canvas.map_or(&[], |canvas| canvas.blanks),
         })
     }
 
-    /// Reads the ids of an answer: how many of them are the text, and whether it has ended.
-    fn read(&self, ids: &[TokenId]) -> Result<(usize, bool), EngineError> {
+    /// Reads the ids of an answer: how many of them are the text, with a token that ends it, and whether it has ended.
+    fn read(&self, ids: &[TokenId], task: &Task<'_>) -> Result<(usize, bool), EngineError> {
         let mut state = self.state.clone();
-        let has_eos = !self.grammar.vocabulary().eos_token_ids().is_empty();
         for (n_tokens, &id) in ids.iter().enumerate() {
+            if state.is_terminated {
+                return Ok((n_tokens, true));
+            }
             match self.after_token(&state, id)? {
-                _ if state.is_terminated => return Ok((n_tokens, true)),
                 Some(next) => state = next,
                 // Padding, without a token that ends the text.
-                None if !has_eos && self.accepts(&state)? => return Ok((n_tokens, true)),
-                None => return Err(EngineError::undecided()),
+                None if !task.needs_end && self.accepts(&state)? => return Ok((n_tokens, true)),
+                None => return Err(EngineError::undecided_positions()),
             }
         }
-        let is_complete = state.is_terminated || !has_eos && self.accepts(&state)?;
-        Ok((ids.len(), is_complete))
+        Ok((ids.len(), state.is_terminated || !task.needs_end && self.accepts(&state)?))
     }
 
     fn accepts(&self, state: &State) -> Result<bool, EngineError> {

@@ -148,11 +148,11 @@ impl Paths for Sessions<'_> {
         let Ranked { tokens, beyond } = row.ranked();
         let n_ranked = tokens.partition_point(|&(_, score)| score >= floor);
         let mut tried = tokens[..n_ranked].to_vec();
-        tried.retain(|(token, _)| !ends.contains(token));
+        tried.retain(|(token, _)| !ends.contains(token) && !task.blanks.contains(token));
         let mut left_out = tokens.get(n_ranked).map_or(*beyond, |&(_, score)| score);
         let open = self.after(state, &tried, left, edges)?;
         if edges.len() < MIN_EDGES && *beyond > f64::NEG_INFINITY && *beyond >= floor {
-            tried.extend(ends.iter().map(|&end| (end, row.score(end))));
+            tried.extend(ends.iter().chain(task.blanks).map(|&other| (other, row.score(other))));
             let (others, beyond) = self.others(state, left, row, &tried)?;
             left_out = beyond;
             self.after(state, &others, left, edges)?;
