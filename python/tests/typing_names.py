@@ -245,6 +245,19 @@ def searched(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     return texts[0].token_ids
 
 
+def likeliest(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
+    logits = np.zeros((4, tokenizer.vocab_size), dtype=np.float32)
+    found: maskwright.Likeliest = Matcher(grammar).likeliest(logits, beam=8, max_tokens=4, padding=None)
+    [again] = maskwright.likeliest_batch([Matcher(grammar)], logits[None], max_tokens=[None])
+    canvas = maskwright.Canvas(grammar, [None] * 4).likeliest(logits)
+    status: Literal["exact", "bound"] = again.status
+    assert status == "exact"
+    assert_type(found.log_probability, float)
+    assert_type(found.n_tokens, int)
+    assert_type(canvas.is_complete, bool)
+    return found.ids
+
+
 def template(grammar: CompiledGrammar, tokenizer: Tokenizer) -> bytes:
     holes = {maskwright.Hole(), maskwright.Hole(max_tokens=8), maskwright.Hole(tokens=1)}
     assert len(holes) == 3

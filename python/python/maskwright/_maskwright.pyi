@@ -1060,7 +1060,14 @@ class Canvas:
         *,
         beam: int = 32,
         candidates: tuple[Any, Any] | None = None,
-    ) -> Likeliest: ...
+    ) -> Likeliest:
+        """The likeliest text that fills the canvas, given what a model says of the tokens of every position: the one with the greatest sum of
+        log-probabilities at the masked positions. Known positions keep their tokens, which count nothing. The canvas does not change.
+
+        `logits`, `candidates` and `beam` are those of `Matcher.likeliest`, with a row for every position, known ones too. The answer is never less likely than `complete()`.
+
+        Raises ValueError if nothing fills the canvas, and LimitError if that is not found out within the limit on work.
+        """
     def complete(self) -> list[int]:
         """The tokens of the whole canvas, with some valid filling of the masked positions.
 

@@ -186,3 +186,13 @@ def compiler_of(
     except TypeError:  # cannot be referred to weakly
         return Compiler(make_tokenizer())
     return known[1]
+
+
+def compiler_of_hf(tokenizer: Any) -> Compiler:
+    """The compiler for a tokenizer of transformers, or for what may stand in its place."""
+    return compiler_of(
+        tokenizer,
+        "`tokenizer`, the tokenizer of the model",
+        lambda: (len(tokenizer), getattr(tokenizer, "eos_token_id", None)),
+        lambda: Tokenizer.from_hf(tokenizer),
+    )

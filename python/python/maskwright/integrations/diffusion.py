@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -59,6 +59,7 @@ def fill(
     n_alternatives: int = 8,
     n_remasked: int = 0,
     block_length: int | None = None,
+    commit: Literal["surest", "likeliest"] = "surest",
     seed: int | None = None,
     on_step: Callable[[Step], object] | None = None,
 ) -> list[int]:
@@ -73,6 +74,9 @@ def fill(
     * `n_remasked`: once the canvas is full, so many of the new tokens, those of which the model was least sure, are masked and
       filled again, with all others in view.
     * `block_length`: fills blocks of so many positions, one after the other; 1 fills the canvas from left to right.
+    * `commit`: how a step chooses its tokens. "surest" asks the canvas about the model's own tokens, one by one. "likeliest" finds the likeliest
+      text of the whole canvas (`Canvas.likeliest`) and puts those of its tokens of which the model is surest: they fit each other, so few
+      questions are asked, and a step sees the whole text.
     * `on_step`: called with a `Step` after each step.
 
     The canvas is filled along the way. After an exception, such as KeyboardInterrupt, it keeps the tokens so far and can still
@@ -90,6 +94,8 @@ def fill(
     """
     given = {"mask_id": mask_id, "n_alternatives": n_alternatives, "n_remasked": n_remasked, "temperature": temperature}
     given |= {"tokens_per_step": tokens_per_step, "block_length": 1 if block_length is None else block_length}
+    if commit not in ("surest", "likeliest"):
+        raise ValueError(f"commit is {commit!r}, expected 'surest' or 'likeliest'")
     for name, value in given.items():
         least = int(name in ("tokens_per_step", "block_length"))
         if not least <= value < math.inf:
@@ -107,7 +113,8 @@ def fill(
         if block_length is not None:
             masked = [i for i in masked if i // block_length == masked[0] // block_length]
         look = _Look(canvas, mask_id, temperature, n_alternatives, random, rows, step)
-        confidences |= look.fill(masked, tokens_per_step)
+        put = look.fill if commit == "surest" else look.fill_likeliest
+        confidences |= put(masked, tokens_per_step)
         if n_remasked and None not in canvas.positions:
             step.remasked = sorted(confidences, key=lambda i: (confidences[i], i))[:n_remasked]
             for i in step.remasked:
@@ -163,6 +170,34 @@ class _Look:
                 picks = {j: other._replace(is_allowed=False) for j, other in picks.items() if j != i}
         return filled
 
+    def fill_likeliest(self, masked: list[int], n: int) -> dict[int, float]:
+        """Fills up to `n` of the masked positions with the tokens of the likeliest text, the surest first; returns these with their confidences."""
+        logits = np.zeros((len(self.canvas.positions), self.rows.shape[1]), dtype=np.float32)
+        confidences = {}
+        for i, known in enumerate(self.canvas.positions):
+            if known is None:
+                logits[i] = self._drawn_from(self._row(i))
+        text = self.canvas.likeliest(logits).ids
+        for i in masked:
+            confidences[i] = _probability(self._row(i), text[i])
+        filled: dict[int, float] = {}
+        for i in sorted(masked, key=lambda i: (-confidences[i], i))[:n]:
+            self.step.n_questions += 1
+            if not self.canvas.set(i, text[i]):
+                # The canvas didn't find the text again within its limit on work.
+                self.step.n_open += 1
+                return filled or self.fill(masked, n)
+            self.step.tokens[i] = text[i]
+            filled[i] = confidences[i]
+        return filled
+
+    def _drawn_from(self, row: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Logits whose largest is a draw: with Gumbel noise, it is one from their softmax. Without a temperature, the same logits."""
+        row[self.mask_id :][:1] = -math.inf
+        if self.temperature > 0 and (largest := row.max()) > -math.inf:
+            row = (row - largest) / self.temperature + self.random.gumbel(size=len(row))
+        return row
+
     def _drawn(self, i: int) -> _Pick:
         """What the model likes at a position, whatever is allowed."""
         token = self._draw(row := self._row(i))
@@ -209,15 +244,8 @@ class _Look:
 
     def _draw(self, row: npt.NDArray[np.float64]) -> int | None:
         """A token with a finite logit, but not the mask token; None if there is none."""
-        row = row.copy()
-        row[self.mask_id :][:1] = -math.inf
-        largest = row.max()
-        if largest == -math.inf:
-            return None
-        if self.temperature > 0:
-            # Argmax of logits with Gumbel noise is a draw from their softmax.
-            row = (row - largest) / self.temperature + self.random.gumbel(size=len(row))
-        return int(row.argmax())
+        row = self._drawn_from(row.copy())
+        return None if row.max() == -math.inf else int(row.argmax())
 
     def _row(self, i: int) -> npt.NDArray[np.float64]:
         """The logits of a position. NaN is minus infinity, infinity the largest number."""

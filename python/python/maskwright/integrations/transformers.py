@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from maskwright._apply import apply_token_bitmask_inplace
-from maskwright._maskwright import Compiler, Tokenizer
-from maskwright.integrations._session import Call, Session, compiler_of, grammars_of, running_call
+from maskwright.integrations._session import Call, Session, compiler_of_hf, grammars_of, running_call
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,7 +51,7 @@ class LogitsProcessor:
     supports_continuous_batching = False
 
     def __init__(self, grammar: object, tokenizer: Any = None, max_tokens: int | None = None) -> None:
-        self._session = Session(grammars_of(grammar, lambda: _compiler(tokenizer)), max_tokens)
+        self._session = Session(grammars_of(grammar, lambda: compiler_of_hf(tokenizer)), max_tokens)
 
     def reset(self) -> None:
         """The next call begins a new generation. Calls of `generate` do so by themselves."""
@@ -97,12 +96,3 @@ def _ids(config: Any, name: str) -> Sequence[int] | None:
     """Token ids that `generate` has put into a tensor, or None."""
     tensor = getattr(config, name, None)
     return None if tensor is None else tensor.flatten().tolist()
-
-
-def _compiler(tokenizer: Any) -> Compiler:
-    return compiler_of(
-        tokenizer,
-        "`tokenizer`, the tokenizer of the model",
-        lambda: (len(tokenizer), getattr(tokenizer, "eos_token_id", None)),
-        lambda: Tokenizer.from_hf(tokenizer),
-    )

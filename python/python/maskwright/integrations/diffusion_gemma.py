@@ -1,0 +1,241 @@
+"""`LogitsProcessor`: `generate` of DiffusionGemma in `transformers` writes only what a grammar allows.
+
+>>> from maskwright.integrations.diffusion_gemma import LogitsProcessor
+>>> processor = LogitsProcessor(Person, tokenizer=tokenizer)
+>>> model.generate(input_ids, max_new_tokens=200, logits_processor=LogitsProcessorList([processor]))
+
+Such a model has no mask token: it writes a block of 256 tokens at once, and each of them may change at every step. `generate` keeps the most
+likely token of each position of the last step. So at each step the processor finds the likeliest block that the grammar allows
+(`Matcher.likeliest`), and lifts its tokens above all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from maskwright._maskwright import Likeliest, Matcher, likeliest_batch
+from maskwright.integrations._session import as_array, compiler_of_hf, grammars_of, running_call
+
+if TYPE_CHECKING:
+    import torch
+
+    from maskwright._maskwright import CompiledGrammar
+
+#: A position that the model is sure of is not made surer than that.
+_MOST_SURE = 1 - 1e-6
+
+
+class LogitsProcessor:
+    """Makes the likeliest block that a grammar allows the one that `generate` of DiffusionGemma keeps.
+
+    * `grammar`: one for all rows, or a list with one for each row of the batch: a `CompiledGrammar`, or anything that `Compiler.compile`
+      takes, such as a Pydantic model or a JSON Schema as a dict.
+    * `tokenizer`: the model's tokenizer, as `transformers` loads it, or a `Tokenizer` or `Compiler` of this package. Only a grammar that isn't
+      compiled needs it.
+    * `max_tokens`: the most tokens of a text, the end-of-sequence token included. In `generate`, `max_new_tokens` or `max_length` limits
+      it by itself: texts are complete within them. A limit that is too low for any text is a ValueError. In a loop of your own, a text without a
+      limit is complete within its first block.
+    * `candidates`: how many tokens of each position are looked at; the others stay on the model's device. Where the grammar allows
+      none of them, all scores are looked at.
+    * `beam`: that of `Matcher.likeliest`.
+    * `last_steps`: only so many of the last steps of a block are changed; by default all. That is faster, and needs adaptive stopping to be
+      off (`stability_threshold=None`, `confidence_threshold=None`), as it may end a block after any step.
+
+    A block that is not the last may end in the middle of a text, which the next blocks complete. Texts end with the ids at which `generate`
+    stops. The scores are not changed in place. A processor can be used again, but not for two calls at once.
+
+    Raises ValueError if a block has been appended that the grammar refuses.
+    """
+
+    def __init__(
+        self,
+        grammar: object,
+        tokenizer: Any = None,
+        max_tokens: int | None = None,
+        *,
+        candidates: int = 64,
+        beam: int = 32,
+        last_steps: int | None = None,
+    ) -> None:
+        for name, value in {"candidates": candidates, "beam": beam, "last_steps": 1 if last_steps is None else last_steps}.items():
+            if value < 1:
+                raise ValueError(f"{name} is {value}, expected 1 or more")
+        self._grammars = grammars_of(grammar, lambda: compiler_of_hf(tokenizer))
+        if not self._grammars:
+            raise ValueError("no grammar: expected one, or a list of one for each row of the batch")
+        self._max_tokens, self._last_steps = max_tokens, last_steps
+        self._candidates, self._beam = candidates, beam
+        self._texts: _Texts | None = None
+
+    def reset(self) -> None:
+        """The next call begins a new generation. Calls of `generate` do so by themselves."""
+        self._texts = None
+
+    # `transformers` passes `cur_step` because a parameter has that name, and refuses any further one.
+    def __call__(self, input_ids: Any, scores: torch.Tensor, cur_step: Any) -> torch.Tensor:
+        """The scores, with those of the likeliest block above all others of their positions.
+
+        `input_ids`: (rows, tokens), the prompts and the blocks so far. `scores`: (rows, positions, vocabulary). `cur_step`: counts down to 1.
+        """
+        if len(input_ids.shape) != 2 or len(scores.shape) != 3 or input_ids.shape[0] != scores.shape[0]:
+            raise ValueError(
+                f"input_ids of shape {tuple(input_ids.shape)} with scores of shape {tuple(scores.shape)}, expected (rows, tokens) with "
+                "(rows, positions, vocabulary)"
+            )
+        call = self._call()
+        # If this call raises, the next one begins anew.
+        texts, self._texts = self._texts, None
+        if texts is None or not texts.continues(input_ids, call):
+            texts = _Texts(self._grammars, input_ids, self._max_tokens, call)
+        texts.update(as_array(input_ids[:, texts.width :]), input_ids.shape[1])
+        self._texts = texts
+        if self._last_steps is not None:
+            if call.stops_early:
+                raise ValueError(
+                    "last_steps needs adaptive stopping to be off, which may end a block after any step: pass stability_threshold=None and "
+                    "confidence_threshold=None to generate"
+                )
+            if int(cur_step) > self._last_steps:
+                return scores
+        rows = [row for row in range(scores.shape[0]) if row not in call.finished]
+        lifted = scores.clone()
+        for row, ids in zip(rows, texts.likeliest(rows, scores, self._candidates, self._beam), strict=True):
+            lifted[row] = _lifted(scores[row], ids)
+        return lifted
+
+    def _call(self) -> _Call:
+        """What the running `generate` says."""
+
+        def has_this(local: Mapping[str, Any]) -> bool:
+            return any(processor is self for processor in local.get("logits_processor") or ())
+
+        local = running_call("transformers.models.diffusion_gemma.generation_diffusion_gemma", "generate", has_this)
+        if local is None:
+            return _Call()
+        config, finished = local["generation_config"], local["finished_denoising"]
+        ends = config.eos_token_id
+        return _Call(
+            key=config,
+            max_tokens=local["max_new_tokens"],
+            ends=None if ends is None else [ends] if isinstance(ends, int) else list(ends),
+            padding=config.pad_token_id,
+            finished=frozenset(finished.nonzero().flatten().tolist()) if finished.any() else frozenset(),
+            stops_early=local["diffusion_stopping_criteria"] is not None,
+        )
+
+
+class _Call(NamedTuple):
+    """What is known of the call of `generate`."""
+
+    key: object = None
+    """The same object in every step of one call, and in no other call; None if no call is known."""
+    max_tokens: int | None = None
+    ends: Sequence[int] | None = None
+    """The ids at which the host stops."""
+    padding: int | None = None
+    finished: frozenset[int] = frozenset()
+    """Rows whose block is done: the host does not look at their scores."""
+    stops_early: bool = False
+
+
+class _Texts:
+    """The texts of one generation: where each stands before the present block."""
+
+    def __init__(self, grammars: Sequence[CompiledGrammar], prompts: Any, max_tokens: int | None, call: _Call) -> None:
+        n_rows, self.width = prompts.shape
+        self._prompts = as_array(prompts)
+        if n_rows % len(grammars):
+            raise ValueError(f"{n_rows} rows for {len(grammars)} grammars; expected one grammar, or one for each row of the batch")
+        self.key, self._ends, self._padding = call.key, call.ends, call.padding
+        limits = [limit for limit in (max_tokens, call.max_tokens) if limit is not None]
+        self._limit = min(limits, default=None)
+        each = [grammars[row // (n_rows // len(grammars))] for row in range(n_rows)]
+        self._matchers = [
+            # Raises ValueError if no text is so short.
+            Matcher(grammar, self._limit, stop_token_ids=list(self._ends or ()))
+            for grammar in each
+        ]
+        self._n_written = 0
+        self._n_vocab = max(grammar.tokenizer.vocab_size for grammar in each)
+
+    def continues(self, ids: Any, call: _Call) -> bool:
+        """Whether a step is one of this generation."""
+        if call.key is not None or self.key is not None:
+            return call.key is self.key
+        n_rows, n_prompt = self._prompts.shape
+        return ids.shape[0] == n_rows and ids.shape[1] >= self.width and bool((as_array(ids[:, :n_prompt]) == self._prompts).all())
+
+    def update(self, blocks: Any, width: int) -> None:
+        """Reads what was appended to each text."""
+        for row, (matcher, tokens) in enumerate(zip(self._matchers, blocks.tolist(), strict=True)):
+            n_accepted = matcher.accept_tokens(tokens)
+            if n_accepted < len(tokens) and not matcher.is_terminated():
+                raise ValueError(
+                    f"row {row} has a token, number {self._n_written + n_accepted} of its text, that this processor did not choose: "
+                    f"{matcher.explain(tokens[n_accepted])}. Is the processor used for two generations at once, or does something after it "
+                    "change the scores? In a loop of your own, call reset() before another prompt"
+                )
+        self._n_written += blocks.shape[1]
+        self.width = width
+
+    def likeliest(self, rows: Sequence[int], scores: torch.Tensor, n_candidates: int, beam: int) -> list[list[int]]:
+        """The tokens of the likeliest block of each of `rows`."""
+        if not rows:
+            return []
+        if scores.shape[2] < self._n_vocab:
+            raise ValueError(
+                f"the grammar was compiled for a tokenizer of {self._n_vocab} tokens, but the model gives scores to {scores.shape[2]}: compile "
+                "the grammar for this model's tokenizer"
+            )
+        import torch
+
+        wanted = scores if len(rows) == scores.shape[0] else scores[list(rows)]
+        best = wanted.topk(min(n_candidates, wanted.shape[2]), dim=-1)
+        normalizers = torch.stack([row.float().logsumexp(-1) for row in wanted])
+        ids, log_probabilities = best.indices.cpu(), (best.values.float() - normalizers[..., None]).cpu()
+        left = None if self._limit is None else self._limit - self._n_written
+        matchers = [self._matchers[row] for row in rows]
+        found = likeliest_batch(
+            matchers, candidates=(ids, log_probabilities), beam=beam, max_tokens=[left] * len(rows), padding=self._padding
+        )
+        for at, (matcher, text) in enumerate(zip(matchers, found, strict=True)):
+            if _are_candidates(text, ids[at].tolist()):
+                continue
+            candidates = (ids[at], log_probabilities[at])
+            found[at] = matcher.likeliest(wanted[at], candidates=candidates, beam=beam, max_tokens=left, padding=self._padding)
+        return [self._with_host_ends(text, wanted[at]) for at, text in enumerate(found)]
+
+    def _with_host_ends(self, text: Likeliest, scores: torch.Tensor) -> list[int]:
+        """The ids of a block; the token that ends its text is one at which the host stops."""
+        ids = text.ids
+        if text.is_complete and self._ends and text.n_tokens and ids[text.n_tokens - 1] not in self._ends:
+            ends = scores[text.n_tokens - 1][self._ends]
+            ids[text.n_tokens - 1] = self._ends[int(ends.argmax())]
+        return ids
+
+
+def _are_candidates(text: Likeliest, candidates: list[list[int]]) -> bool:
+    """Whether each token of a text, padding left out, is a candidate of its position."""
+    return all(id in of_position for id, of_position in zip(text.ids[: text.n_tokens], candidates, strict=False))
+
+
+def _lifted(scores: torch.Tensor, ids: list[int]) -> torch.Tensor:
+    """Scores of shape (positions, vocabulary) in which each of `ids` is the highest of its position.
+
+    It becomes as probable as the highest one was before, and a little more, so that what the model is sure of stays so; the others keep their scores.
+    """
+    import torch
+
+    chosen = torch.tensor(ids, device=scores.device)[:, None]
+    highest = scores.amax(-1, keepdim=True).float()
+    rest = scores.float().logsumexp(-1, keepdim=True)
+    sure = (highest - rest).exp().clamp(max=_MOST_SURE)
+    # With e^wanted beside the rest of them, the probability is `sure`.
+    wanted = rest + (sure / (1 - sure)).log()
+    # Far enough above for the type of the scores, and for a division by a temperature.
+    gap = 8 * torch.finfo(scores.dtype).eps * highest.abs().clamp(min=1.0)
+    wanted = torch.maximum(wanted, highest + gap).to(scores.dtype)
+    before = scores.gather(-1, chosen)
+    is_highest = (before.float() >= highest) & ((scores.float() >= highest).sum(-1, keepdim=True) == 1)
+    return scores.scatter(-1, chosen, torch.where(is_highest, before, wanted))
