@@ -58,7 +58,7 @@ def tiny_model(tokenizer, canvas_length, dtype=torch.float32):
         eos_token_id=tokenizer.eos_token_id,
     )
     vision = Gemma4VisionConfig(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1, head_dim=16)
-    model = DiffusionGemmaForBlockDiffusion(DiffusionGemmaConfig(text, vision, canvas_length=canvas_length))
+    model = DiffusionGemmaForBlockDiffusion(DiffusionGemmaConfig(text_config=text, vision_config=vision, canvas_length=canvas_length))
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     return model.to(dtype).eval()
@@ -84,9 +84,10 @@ def is_valid(name, text):
         if name == "python":
             ast.parse(text)
         elif name == "calls":
-            body = text.removeprefix("<tool_call>").removesuffix("</tool_call>")
-            assert len(body) < len(text)
-            call = json.loads(body)
+            # Any text may come before the call.
+            _, mark, call = text.partition("<tool_call>")
+            assert mark and call.endswith("</tool_call>")
+            call = json.loads(call.removesuffix("</tool_call>"))
             assert call["name"] == "weather"
             jsonschema.Draft202012Validator(SCHEMAS["person"]).validate(call["arguments"])
         else:
