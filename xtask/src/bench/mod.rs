@@ -4,6 +4,7 @@
 //! * `pains`: what other engines fall over, with the answers checked.
 //! * `hostile`: masks in a bounded amount of work under hostile grammars; a mask that is empty or takes over 50 ms fails.
 //! * `limits`: steps of many sequences under limits on tokens.
+//! * `likeliest`: the likeliest text of real patterns, beside a dense dynamic program in numpy; both must agree.
 //! * `instructions`: instructions instead of time, of a small fixed set; without Python.
 //! * `parallel`: how sessions of one grammar share two cores.
 //! * `serving`: threads that compile while others fill masks, for minutes; a freeze or a call over 5 s fails.
@@ -73,6 +74,18 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 1)]
         every: u32,
     },
+    /// The likeliest texts of the regular expressions in real schemas, beside a dense dynamic program in numpy.
+    Likeliest {
+        /// The folder with the .jsonl files of MaskBench.
+        #[arg(long)]
+        data: PathBuf,
+        /// A tokenizer.json.
+        #[arg(long)]
+        tokenizer: PathBuf,
+        /// How many patterns; the most frequent first.
+        #[arg(long, default_value_t = 100)]
+        patterns: u32,
+    },
     /// Count the instructions of a small fixed set, and compare them with those recorded.
     Instructions(instructions::Arguments),
     /// Fill masks of one grammar on one thread and on two.
@@ -122,6 +135,13 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
             let mut program = Command::new(python_env::with_peers(&PEERS)?);
             program.arg(root().join("xtask/bench/orders.py")).arg(tokenizer).arg(data);
             run(program.arg(every.to_string()))
+        }
+        Bench::Likeliest { data, tokenizer, patterns } => {
+            let (data, tokenizer) = (data.canonicalize()?, tokenizer.canonicalize()?);
+            let python = python_env::with_peers(&[&PEERS[..], &["outlines_core==0.2.14"]].concat())?;
+            let mut program = Command::new(python);
+            program.arg(root().join("xtask/bench/likeliest.py")).arg(tokenizer).arg(data);
+            run(program.arg(patterns.to_string()))
         }
         Bench::Parallel { tokenizer } => {
             let tokenizer = tokenizer.canonicalize()?;

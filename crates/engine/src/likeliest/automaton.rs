@@ -113,6 +113,8 @@ pub(crate) struct TokenAutomaton {
     pub(crate) is_accepting: Vec<bool>,
     /// By token; [`NO_CLASS`] if it leads nowhere.
     class_of: Vec<u32>,
+    /// The tokens that lead anywhere, ascending, each with its class.
+    tokens: Vec<(TokenId, u32)>,
     /// By class.
     first_tokens: Vec<TokenId>,
     /// By state.
@@ -186,10 +188,13 @@ impl TokenAutomaton {
             }
             edges[state as usize] = groups.into();
         }
+        let tokens = class_of.iter().enumerate().filter(|&(_, &class)| class != NO_CLASS);
+        let tokens = tokens.map(|(id, &class)| (TokenId(id as u32), class)).collect();
         Ok(Some(TokenAutomaton {
             states: closure.states.clone(),
             is_accepting: closure.explored.iter().map(|explored| explored.is_accepting).collect(),
             class_of,
+            tokens,
             first_tokens,
             edges,
             classes,
@@ -220,9 +225,9 @@ impl TokenAutomaton {
         class.map(|class| class as usize)
     }
 
-    /// By token, its class; another number if it leads nowhere.
-    pub(crate) fn classes_of_tokens(&self) -> &[u32] {
-        &self.class_of
+    /// The tokens that lead anywhere, ascending, each with its class.
+    pub(crate) fn tokens(&self) -> &[(TokenId, u32)] {
+        &self.tokens
     }
 
     /// Where a state leads, and the classes of tokens that lead there.
@@ -259,7 +264,8 @@ impl TokenAutomaton {
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         let n_groups: usize = self.edges.iter().map(|edges| edges.len()).sum();
-        4 * (self.class_of.len() + self.classes.len() + self.first_tokens.len())
+        8 * self.tokens.len()
+            + 4 * (self.class_of.len() + self.classes.len() + self.first_tokens.len())
             + 12 * n_groups
             + 64 * self.n_states()
     }

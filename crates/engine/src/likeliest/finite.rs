@@ -122,11 +122,12 @@ fn best_of_classes(automaton: &TokenAutomaton, row: &Row<'_>) -> BestOfClasses {
     let mut best = vec![(f32::NEG_INFINITY, NONE); automaton.n_classes()];
     if let Some((logits, normalizer)) = row.logits() {
         // Ids ascend, so of equal tokens the first is kept.
-        for (&class, (id, &logit)) in automaton.classes_of_tokens().iter().zip(logits.iter().enumerate()) {
-            if let Some(best) = best.get_mut(class as usize)
+        for &(token, class) in automaton.tokens() {
+            let best = &mut best[class as usize];
+            if let Some(&logit) = logits.get(token.index())
                 && logit > best.0
             {
-                *best = (logit, id as u32);
+                *best = (logit, token.0);
             }
         }
         let score = |(first, (logit, id)): (TokenId, (f32, u32))| match id {
