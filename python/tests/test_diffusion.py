@@ -80,8 +80,9 @@ def test_the_likeliest_that_is_allowed_is_put(nested, seed):
     assert all(step.n_questions > 0 and step.n_given == 0 and step.remasked == [] for step in steps)
 
 
+@pytest.mark.parametrize("commit", ["surest", "likeliest"])
 @pytest.mark.parametrize("seed", range(60))
-def test_every_way_of_filling_ends_in_a_text(nested, seed):
+def test_every_way_of_filling_ends_in_a_text(nested, seed, commit):
     canvas = Canvas(nested, [None] * 3 + [1] + [None] * 5, padding_id=PAD, mask_id=MASK)
     options = {
         "tokens_per_step": 1 + seed % 4,
@@ -90,6 +91,7 @@ def test_every_way_of_filling_ends_in_a_text(nested, seed):
         "n_remasked": [0, 4, 100][seed // 9 % 3],
         "block_length": [None, 1, 4][seed // 20],
         "seed": seed,
+        "commit": commit,
         "mask_id": MASK,
     }
     steps = []
@@ -100,6 +102,16 @@ def test_every_way_of_filling_ends_in_a_text(nested, seed):
     assert remasked == ([min(options["n_remasked"], 8)] if options["n_remasked"] else [])
     again = Canvas(nested, [None] * 3 + [1] + [None] * 5, padding_id=PAD, mask_id=MASK)
     assert fill(random_model(seed), again, **options) == ids
+
+
+def test_a_step_of_the_likeliest_text_puts_it_all(nested):
+    canvas = Canvas(nested, [None] * 6, padding_id=PAD, mask_id=MASK)
+    logits = random_model(7)(np.arange(6))
+    logits[:, MASK] = 100  # never put
+    expected = canvas.likeliest(np.where(np.arange(len(TOKENS)) == MASK, -np.inf, logits)).ids
+    steps = []
+    assert fill(lambda ids: logits, canvas, mask_id=MASK, tokens_per_step=6, commit="likeliest", on_step=steps.append) == expected
+    assert len(steps) == 1 and steps[0].n_questions == 6 and steps[0].n_masks == 0
 
 
 def test_blocks_go_from_left_to_right(nested):
@@ -171,6 +183,8 @@ def test_temperature_draws_from_the_model():
 
 
 def test_impossible_canvases_and_wrong_arguments(nested):
+    with pytest.raises(ValueError, match="commit is 'best'"):
+        fill(random_model(0), Canvas(nested, [None], mask_id=MASK), mask_id=MASK, commit="best")
     calls = []
     with pytest.raises(ValueError, match="cannot be completed"):
         fill(calls.append, Canvas(nested, [1, None], mask_id=MASK), mask_id=MASK)
