@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import time
 
 import jsonschema
@@ -178,7 +179,7 @@ def test_used_twice_and_misused(model, tokenizer, grammars):
         generate(model, tokenizer, [LogitsProcessor([grammars["date"], grammars["gbnf"]])], 3)
     other = maskwright.Tokenizer.from_tokens([bytes([byte]) for byte in range(256)] * 256, eos_token_ids=[0])
     with pytest.raises(ValueError, match="compile the grammar for this model's tokenizer"):
-        generate(model, tokenizer, [LogitsProcessor("[a-z]+", maskwright.Compiler(other))], 1)
+        generate(model, tokenizer, [LogitsProcessor(re.compile("[a-z]+"), maskwright.Compiler(other))], 1)
 
 
 def test_time_beside_a_pass(tokenizer, grammars):

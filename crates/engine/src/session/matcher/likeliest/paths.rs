@@ -79,7 +79,6 @@ impl<'a> Sessions<'a> {
             Err(error) if error.is_budget_search() => return Ok((Vec::new(), row.ranked().beyond)),
             filled => filled?,
         };
-        let vocabulary = self.session.grammar.vocabulary();
         let is_new = |token: &TokenId| tried.iter().all(|(other, _)| other != token);
         let mut best: Vec<(TokenId, f64)> = Vec::new();
         let mut beyond = f64::NEG_INFINITY;
@@ -95,17 +94,21 @@ impl<'a> Sessions<'a> {
                 beyond = best.pop().map_or(beyond, |(_, score)| beyond.max(score));
             }
         }
+        let status = session.mask_status;
         if beyond > f64::NEG_INFINITY && row.logits().is_none() {
-            // All of them are as likely, for all that is known: one that leads to the end of the text.
-            let steps = self.session.ask(|machine| machine.next_steps(state, left + 1))?;
-            let named = self.session.grammar.named();
-            let first = steps.first().and_then(|&step| match vocabulary.as_symbol(step) {
-                Some(symbol) => named?.first(symbol),
-                None => Some(step),
-            });
-            best = first.filter(is_new).map(|token| (token, row.score(token))).into_iter().collect();
+            // All of them are as likely, for all that is known: one that leads to the end of the text soon.
+            match self.session.ask(|machine| machine.least_at(state)) {
+                Ok((least, _)) => {
+                    session.max_tokens = Some(state.n_tokens + least as usize);
+                    session.fill(self.mask.words_mut(), None)?;
+                }
+                Err(error) if error.is_budget_search() => {}
+                Err(error) => return Err(error),
+            }
+            let first = self.mask.iter().find(is_new);
+            best = first.map(|token| (token, row.score(token))).into_iter().collect();
         }
-        if session.mask_status == MaskStatus::Bound {
+        if status == MaskStatus::Bound {
             beyond = beyond.max(row.ranked().beyond);
         }
         Ok((best, beyond))
