@@ -17,6 +17,9 @@ const N_RANKED: usize = 64;
 /// The least probability of all tokens that are not candidates. Candidates whose probabilities are rounded may sum to 1.
 const LEAST_REST: f64 = 1e-9;
 
+/// By so much the others are taken to be less probable than the least candidate.
+const MARGIN: f64 = 1e-9;
+
 /// What is known of one position of a text.
 #[derive(Clone, Copy, Debug)]
 pub enum Position<'a> {
@@ -135,7 +138,8 @@ impl<'a> Row<'a> {
         let mut ranked: Vec<(TokenId, f64)> = by_id.iter().map(|(&token, &score)| (token, score)).collect();
         ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let rest = (1.0 - ranked.iter().map(|(_, score)| score.exp()).sum::<f64>()).max(LEAST_REST).ln();
-        let beyond = ranked.last().map_or(rest, |&(_, least)| least.min(rest));
+        // A candidate goes before the others even where these may be as probable.
+        let beyond = ranked.last().map_or(rest, |&(_, least)| least.min(rest)) - MARGIN;
         let best = ranked.first().map(|&(token, score)| (token.index(), score));
         let kind = match (logits, best) {
             (Some(logits), Some((best, score))) if best < logits.len() => {
