@@ -5,7 +5,7 @@
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
 //! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases.
-//! * `likeliest`: the likeliest text for scores of many positions.
+//! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
 //! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that Ctrl-C ends.
@@ -33,6 +33,7 @@ mod errors;
 mod infill;
 mod interrupt;
 mod likeliest;
+mod likeliest_batch;
 mod limits;
 mod matcher;
 mod raw_rows;
@@ -73,7 +74,9 @@ mod _maskwright {
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};
     #[pymodule_export]
-    use crate::likeliest::{Likeliest, likeliest_batch};
+    use crate::likeliest::Likeliest;
+    #[pymodule_export]
+    use crate::likeliest_batch::likeliest_batch;
     #[pymodule_export]
     use crate::matcher::Matcher;
     #[pymodule_export]
