@@ -68,6 +68,7 @@ impl Paths for Finite<'_> {
         &state: &u32,
         position: usize,
         floor: f64,
+        _: usize,
         edges: &mut Vec<Edge<u32>>,
     ) -> Result<f64, EngineError> {
         let mut left_out = f64::NEG_INFINITY;

@@ -24,7 +24,7 @@ pub(crate) trait Paths {
     fn key(&self, state: &Self::State) -> Self::Key;
 
     /// The tokens that may stand at `position` after `state`, so that the rest can be filled: to each state the best one at least, if its score is not
-    /// below `floor`. Returns a bound on the scores of those that are left out, floor or not; minus infinity if none are.
+    /// below `floor`. At least the best `most` of them. Returns a bound on the scores of those that are left out; minus infinity if none are.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -33,6 +33,7 @@ pub(crate) trait Paths {
         state: &Self::State,
         position: usize,
         floor: f64,
+        most: usize,
         edges: &mut Vec<Edge<Self::State>>,
     ) -> Result<f64, EngineError>;
 }
@@ -85,7 +86,7 @@ pub(crate) fn search<P: Paths>(
             let so_far = reached.node.score;
             let floor = least - so_far - rest;
             edges.clear();
-            let beyond = paths.edges(&reached.state, position, floor, &mut edges)?;
+            let beyond = paths.edges(&reached.state, position, floor, width, &mut edges)?;
             meter::spend(1 + edges.len() as u64)?;
             left_out = left_out.max(so_far + beyond + rest);
             for Edge { token, score, to } in edges.drain(..) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use maskwright_vocabulary::{Mask, TokenId};
 
+use crate::ground::MANY;
 use crate::likeliest::{Edge, Paths, Ranked, Row, Task};
 use crate::parser::ConfigId;
 use crate::session::Matcher;
@@ -33,13 +34,14 @@ impl<'a> Sessions<'a> {
         Sessions { session, task, mask: Mask::new(session.grammar.vocabulary().n_vocab()) }
     }
 
-    /// The states after `tokens`, of which `left` more may follow; with each how likely its token is. And the score of the best one of which it is not
-    /// known whether the text can be completed.
+    /// Adds the states after `tokens`, the best `most` of those that are allowed; `left` tokens may follow. Returns the score of the best token that is
+    /// left out: because of `most`, or because it is not known whether the text can then be completed.
     fn after(
         &self,
         state: &State,
         tokens: &[(TokenId, f64)],
         left: u32,
+        most: usize,
         edges: &mut Vec<Edge<Reached>>,
     ) -> Result<f64, EngineError> {
         let readings: Vec<_> =
@@ -49,6 +51,9 @@ impl<'a> Sessions<'a> {
             edges.truncate(n_before);
             let mut open = f64::NEG_INFINITY;
             for (&(token, score), readings) in tokens.iter().zip(&readings) {
+                if edges.len() - n_before >= most {
+                    return Ok(open.max(score));
+                }
                 let Some(next) = machine.after_readings(state, readings)? else { continue };
                 let next = next.with_token();
                 match machine.fits(&next, left) {
@@ -130,6 +135,7 @@ impl Paths for Sessions<'_> {
         reached: &Reached,
         position: usize,
         floor: f64,
+        most: usize,
         edges: &mut Vec<Edge<Reached>>,
     ) -> Result<f64, EngineError> {
         let task = self.task;
@@ -140,7 +146,7 @@ impl Paths for Sessions<'_> {
             return Ok(f64::NEG_INFINITY);
         };
         let Some(left) = task.max_tokens.checked_sub(position + 1) else { return Ok(f64::NEG_INFINITY) };
-        let left = u32::try_from(left).unwrap_or(crate::ground::MANY);
+        let left = u32::try_from(left).unwrap_or(MANY);
         // What ends the text here is no part of it.
         let ends = match self.session.accepts(state)? {
             false => Vec::new(),
@@ -153,12 +159,12 @@ impl Paths for Sessions<'_> {
         let mut tried = tokens[..n_ranked].to_vec();
         tried.retain(|(token, _)| !ends.contains(token) && !task.blanks.contains(token));
         let mut left_out = tokens.get(n_ranked).map_or(*beyond, |&(_, score)| score);
-        let open = self.after(state, &tried, left, edges)?;
-        if edges.len() < MIN_EDGES && *beyond > f64::NEG_INFINITY && *beyond >= floor {
+        let mut open = self.after(state, &tried, left, most, edges)?;
+        if edges.len() < MIN_EDGES.min(most) && *beyond > f64::NEG_INFINITY && *beyond >= floor {
             tried.extend(ends.iter().chain(task.blanks).map(|&other| (other, row.score(other))));
             let (others, beyond) = self.others(state, left, row, &tried)?;
             left_out = beyond;
-            self.after(state, &others, left, edges)?;
+            open = open.max(self.after(state, &others, left, most, edges)?);
         }
         Ok(left_out.max(open))
     }
