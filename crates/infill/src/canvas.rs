@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use maskwright_automata::meter::Meter;
 use maskwright_engine::{Likeliest, LikeliestConfig, MaskStatus, Matcher, OfCanvas, Position, Taken};
-use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
+use maskwright_vocabulary::{TokenId, mask_insert, mask_remove, mask_words};
 
-use crate::masks::{NEAR_WORK, mask_remove};
+use crate::masks::NEAR_WORK;
 use crate::near::Witness;
 use crate::question::{Place, Question};
 use crate::solver::{Answer, Solver};

@@ -8,7 +8,7 @@ use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, collapse_r
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
-use crate::lexed::{LexedTables, LexerForm};
+use crate::lexed::{LexedReader, LexedTables, LexerForm};
 use crate::reader::{Reader, Relation, Unread};
 use crate::right_recursion::repeat_tails;
 use crate::tables::Tables;
@@ -248,11 +248,10 @@ fn lexed(
 ) -> Result<Reader, Error> {
     let (grammar, layout, named) =
         NamedTokens::resolve_lexed(grammar.clone(), layout.cloned(), vocabulary, fuel)?;
-    let mut tables =
+    let tables =
         LexedTables::new(&grammar, (layout.as_ref(), form), vocabulary.clone(), limits.merge_alike, fuel)?;
-    tables.narrow_first = limits.narrow_first;
-    tables.search_first = limits.search_first;
-    Ok(Reader::new(named, relation, Box::new(tables)))
+    let reader = LexedReader::new(tables, limits.narrow_first, limits.search_first);
+    Ok(Reader::new(named, relation, Box::new(reader)))
 }
 
 impl std::fmt::Debug for Infiller {

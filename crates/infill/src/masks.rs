@@ -11,7 +11,7 @@
 use maskwright_automata::Fuel;
 use maskwright_automata::meter::{self, Meter};
 use maskwright_engine::Taken;
-use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_words};
+use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_remove, mask_words};
 
 use crate::InfillError;
 use crate::judge::Judgement;
@@ -305,9 +305,4 @@ fn union(masks: &[Vec<u32>]) -> Vec<u32> {
 
 fn remove(mask: &mut [u32], removed: &[u32]) {
     mask.iter_mut().zip(removed).for_each(|(word, removed)| *word &= !removed);
-}
-
-/// Clears bit `token` of a packed mask.
-pub(crate) fn mask_remove(mask: &mut [u32], token: TokenId) {
-    mask[token.index() / 32] &= !(1 << (token.0 % 32));
 }

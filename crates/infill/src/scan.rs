@@ -17,11 +17,10 @@
 use std::sync::Arc;
 
 use maskwright_automata::{AutomatonError, Fuel, StateId};
-use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_contains, mask_insert, mask_words};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_contains, mask_insert, mask_remove, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::masks::mask_remove;
 use crate::node_sets::NodeSetId;
 use crate::tables::{ResidueId, Tables};
 

@@ -29,7 +29,7 @@ mod trie;
 mod vocabulary;
 
 pub(crate) use error::VocabularyError;
-pub use mask::{Mask, mask_contains, mask_insert, mask_words};
+pub use mask::{Mask, mask_contains, mask_insert, mask_remove, mask_words};
 pub use maskwright_error::{Error, ErrorKind};
 pub use token_id::{MAX_VOCABULARY, TokenId};
 pub use tokenizer::Tokenizer;

@@ -30,6 +30,14 @@ pub fn mask_insert(words: &mut [u32], token: TokenId) {
     words[token.index() / 32] |= 1 << (token.0 % 32);
 }
 
+/// Clears bit `token` of packed `words`; past the end there is none.
+#[inline]
+pub fn mask_remove(words: &mut [u32], token: TokenId) {
+    if let Some(word) = words.get_mut(token.index() / 32) {
+        *word &= !(1 << (token.0 % 32));
+    }
+}
+
 /// A set of tokens, packed: bit `i % 32` of word `i / 32`.
 ///
 /// ```

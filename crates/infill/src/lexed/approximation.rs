@@ -20,11 +20,10 @@
 //! closed later.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};
+use maskwright_grammar::{ExprId, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
-use crate::lexed::tables::LexedTables;
 
 /// Grammars with more states are not approximated.
 const MAX_STATES: usize = 8_192;
@@ -224,15 +223,19 @@ impl Automaton {
     }
 }
 
-impl LexedTables {
-    /// The approximation of the grammar; `None` if the grammar is too large for that.
+impl Approximation {
+    /// The approximation of a grammar; `None` if the grammar is too large for that.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn approximate(&mut self, fuel: &Fuel) -> Result<Option<Approximation>, InfillError> {
+    pub(crate) fn of(
+        network: &mut Network,
+        n_terminals: usize,
+        fuel: &Fuel,
+    ) -> Result<Option<Approximation>, InfillError> {
         let mut automaton = Automaton::default();
-        let start = self.network.start();
-        let body = self.network.body(start);
+        let start = network.start();
+        let body = network.body(start);
         automaton.state(start, body);
         // (from, to), where `from` may be a rule that is over.
         let mut calls: Vec<(u32, u32)> = Vec::new();
@@ -242,18 +245,18 @@ impl LexedTables {
             if automaton.states.len() > MAX_STATES {
                 return Ok(None);
             }
-            if self.network.is_nullable(state) {
+            if network.is_nullable(state) {
                 automaton.nullable.push(at as u32);
             }
-            let moves = self.network.moves(state);
+            let moves = network.moves(state);
             fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
             for index in moves {
-                let step = self.network.move_at(index);
+                let step = network.move_at(index);
                 let behind = automaton.state(rule, step.next);
                 match step.symbol {
                     Symbol::Terminal(terminal) => automaton.reads.push((at as u32, terminal, behind)),
                     Symbol::Rule(callee) => {
-                        let body = self.network.body(callee);
+                        let body = network.body(callee);
                         calls.push((at as u32, automaton.state(callee, body)));
                         returns.push((callee, behind));
                     }
@@ -262,7 +265,7 @@ impl LexedTables {
             at += 1;
         }
         let n_states = automaton.states.len();
-        automaton.reached_from = vec![Vec::new(); n_states + self.network.n_rules()];
+        automaton.reached_from = vec![Vec::new(); n_states + network.n_rules()];
         for (from, to) in calls {
             automaton.reached_from[to as usize].push(from);
         }
@@ -275,9 +278,9 @@ impl LexedTables {
         }
         // The empty text is none that its rule says is over.
         let mut ends = vec![(n_states + start.index()) as u32];
-        ends.extend(self.network.is_rule_nullable(start).then_some(0));
+        ends.extend(network.is_rule_nullable(start).then_some(0));
         let ends = automaton.closure(&ends);
-        let mut before: Vec<FxHashMap<u32, Bits>> = vec![FxHashMap::default(); self.n_terminals];
+        let mut before: Vec<FxHashMap<u32, Bits>> = vec![FxHashMap::default(); n_terminals];
         let mut closures: FxHashMap<u32, Bits> = FxHashMap::default();
         for &(from, terminal, to) in &automaton.reads {
             fuel.spend(n_states as u64 / 64 + 1).map_err(|error| InfillError::work(0, error))?;

@@ -47,4 +47,5 @@ mod walks;
 mod wide_lines;
 
 pub use hypotheses::LexerForm;
+pub(crate) use read::LexedReader;
 pub(crate) use tables::LexedTables;

@@ -7,6 +7,7 @@
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 use maskwright_lexing::{Token, tokenize};
+use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::lattice::{Lattice, Piece};
@@ -30,7 +31,25 @@ const MASKED_NEAR: [[usize; 2]; 2] = [[0, 3], [3, 3]];
 /// Few are one in so many tokens of the vocabulary.
 const FEW: usize = 128;
 
-impl Read for LexedTables {
+/// The most lattices of which it is kept what they say about a position.
+const MAX_AROUNDS: usize = 256;
+
+/// About how many facts are made to refuse tokens that way.
+const N_AROUND: usize = 50_000;
+
+/// See the module.
+pub(crate) struct LexedReader {
+    tables: LexedTables,
+    /// Whether smaller graphs are searched before the whole one.
+    narrow_first: bool,
+    /// Whether masks are searched for before all facts are made at once.
+    search_first: bool,
+    /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take or that it was
+    /// not decided about.
+    asked: FxHashMap<Lattice, [Box<[u32]>; 2]>,
+}
+
+impl Read for LexedReader {
     fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError> {
         let (Effort::Likely(n_facts) | Effort::Whole(n_facts)) = effort;
         let part = match effort {
@@ -39,11 +58,11 @@ impl Read for LexedTables {
         };
         let is_whole = !lattice.keeps_text
             && part.as_ref().is_none_or(|part| part.iter().all(|&reading| reading == Reading::Whole));
-        let mut charted = Charted::new(lattice, &part.unwrap_or_default(), self, fuel)?;
-        if charted.has_text(n_facts, self, fuel)? == Some(false) {
+        let mut charted = Charted::new(lattice, &part.unwrap_or_default(), &mut self.tables, fuel)?;
+        if charted.has_text(n_facts, &mut self.tables, fuel)? == Some(false) {
             return Ok(if is_whole { Outcome::Nothing } else { Outcome::Unknown });
         }
-        let found = charted.fillings(&lattice.steps, self, fuel)?;
+        let found = charted.fillings(&lattice.steps, &mut self.tables, fuel)?;
         Ok(found.map_or(Outcome::Unknown, |(end, fillings)| Outcome::Text { end, fillings }))
     }
 
@@ -53,11 +72,11 @@ impl Read for LexedTables {
         n_facts: usize,
         fuel: &Fuel,
     ) -> Result<Option<bool>, InfillError> {
-        Charted::new(lattice, &[], self, fuel)?.has_text(n_facts, self, fuel)
+        Charted::new(lattice, &[], &mut self.tables, fuel)?.has_text(n_facts, &mut self.tables, fuel)
     }
 
     fn widened(&self, lattice: &Lattice) -> Lattice {
-        if self.has_counted_text(lattice) { rough(lattice) } else { wide(lattice) }
+        if has_counted_text(&self.tables, lattice) { rough(lattice) } else { wide(lattice) }
     }
 
     fn refuse_few(
@@ -69,7 +88,7 @@ impl Read for LexedTables {
     ) -> Result<(), InfillError> {
         for n_masked in MASKED_NEAR {
             let n_asked: usize = asked.iter().map(|word| word.count_ones() as usize).sum();
-            if n_asked > 0 && n_asked * FEW <= self.vocabulary.n_vocab() {
+            if n_asked > 0 && n_asked * FEW <= self.tables.vocabulary.n_vocab() {
                 self.refuse_around(around(lattice, position, n_masked), asked, fuel)?;
             }
         }
@@ -85,8 +104,8 @@ impl Read for LexedTables {
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
         let part = self.likely(lattice, Some(position)).unwrap_or_default();
-        let mut charted = Charted::new(lattice, &part, self, fuel)?;
-        charted.decide(position, asked, allowed, n_facts, self, fuel)?;
+        let mut charted = Charted::new(lattice, &part, &mut self.tables, fuel)?;
+        charted.decide(position, asked, allowed, n_facts, &mut self.tables, fuel)?;
         Ok(())
     }
 
@@ -97,16 +116,16 @@ impl Read for LexedTables {
         [asked, allowed]: [&mut [u32]; 2],
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        if self.has_counted_text(lattice) {
-            let mut rough = Charted::new(&rough(lattice), &[], self, fuel)?;
-            rough.refute(position, asked, true, self, fuel)?;
+        if has_counted_text(&self.tables, lattice) {
+            let mut rough = Charted::new(&rough(lattice), &[], &mut self.tables, fuel)?;
+            rough.refute(position, asked, true, &mut self.tables, fuel)?;
         }
         if let Some(part) = self.likely(lattice, Some(position)).filter(|_| self.search_first) {
-            let mut narrow = Charted::asking(lattice, &part, (position, asked), self, fuel)?;
-            if !narrow.decide(position, asked, allowed, N_NARROW, self, fuel)? {
+            let mut narrow = Charted::asking(lattice, &part, (position, asked), &mut self.tables, fuel)?;
+            if !narrow.decide(position, asked, allowed, N_NARROW, &mut self.tables, fuel)? {
                 let all = Fuel::new(SWEEP_WORK.min(fuel.left() / 2));
                 let work = all.left();
-                let swept = narrow.sweep_if_soon(position, asked, allowed, self, &all);
+                let swept = narrow.sweep_if_soon(position, asked, allowed, &mut self.tables, &all);
                 fuel.spend(work - all.left()).map_err(|error| InfillError::work(position, error))?;
                 match swept {
                     Err(error) if error.is_limit() => {}
@@ -115,11 +134,11 @@ impl Read for LexedTables {
             }
         }
         if asked.iter().any(|&word| word != 0) {
-            let mut whole = Charted::asking(lattice, &[], (position, asked), self, fuel)?;
+            let mut whole = Charted::asking(lattice, &[], (position, asked), &mut self.tables, fuel)?;
             if self.search_first {
-                whole.settle(position, asked, allowed, self, fuel)?;
+                whole.settle(position, asked, allowed, &mut self.tables, fuel)?;
             } else {
-                whole.sweep(position, asked, allowed, self, fuel)?;
+                whole.sweep(position, asked, allowed, &mut self.tables, fuel)?;
             }
             asked.fill(0);
         }
@@ -127,9 +146,9 @@ impl Read for LexedTables {
     }
 
     fn tokens(&mut self, text: &[u8]) -> Result<Option<Vec<LexerToken>>, InfillError> {
-        let (tokens, stuck) = tokenize(&self.hypotheses.tables().lexer, text)?;
+        let (tokens, stuck) = tokenize(&self.tables.hypotheses.tables().lexer, text)?;
         let token = |Token { terminal, range }| {
-            let is_ignored = self.is_ignored(TerminalId::from_index(terminal as usize));
+            let is_ignored = self.tables.is_ignored(TerminalId::from_index(terminal as usize));
             LexerToken { terminal: (!is_ignored).then_some(terminal), range }
         };
         Ok(stuck.is_none().then(|| tokens.into_iter().map(token).collect()))
@@ -137,10 +156,11 @@ impl Read for LexedTables {
 
     fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError> {
         // What lies ahead restricts what is read, and here it must not.
-        let mut graph = Graph::new(&Lattice { ends: Vec::new(), ..lattice.clone() }, &[], self, fuel)?;
-        graph.forget_ahead(self.n_terminals);
-        let mut chart = Earley::new(&graph, self);
-        chart.finish(&graph, self, fuel)?;
+        let mut graph =
+            Graph::new(&Lattice { ends: Vec::new(), ..lattice.clone() }, &[], &mut self.tables, fuel)?;
+        graph.forget_ahead(self.tables.n_terminals);
+        let mut chart = Earley::new(&graph, &self.tables);
+        chart.finish(&graph, &mut self.tables, fuel)?;
         let boundaries = chart.reached().filter(|&node| graph.is_boundary[node as usize]);
         // The last place where a token of the lexer can begin.
         let last = boundaries.map(|node| graph.nodes[node as usize].0).max_by_key(|place| {
@@ -157,19 +177,50 @@ impl Read for LexedTables {
     }
 }
 
-impl LexedTables {
+impl LexedReader {
+    /// A reader with the options of `limits`.
+    pub(crate) fn new(tables: LexedTables, narrow_first: bool, search_first: bool) -> LexedReader {
+        LexedReader { tables, narrow_first, search_first, asked: FxHashMap::default() }
+    }
+
     /// How a part of the lattice's graph reads the positions, if there is a part that is likely to have a text.
     fn likely(&self, lattice: &Lattice, focus: Option<usize>) -> Option<Vec<Reading>> {
         if !self.narrow_first {
             return None;
         }
-        let counted = || usual(&lattice.steps).filter(|_| self.hypotheses.tables().layout.is_some());
+        let counted = || usual(&lattice.steps).filter(|_| self.tables.hypotheses.tables().layout.is_some());
         narrow(&lattice.steps, focus).or_else(counted)
     }
 
-    /// Whether any text may stand somewhere, and the widths of its lines matter.
-    fn has_counted_text(&self, lattice: &Lattice) -> bool {
-        self.hypotheses.tables().layout.is_some()
-            && lattice.steps.iter().any(|(piece, _)| matches!(piece, Piece::Free))
+    /// Removes from `asked` the tokens that the text around a position refutes.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    fn refuse_around(&mut self, around: Lattice, asked: &mut [u32], fuel: &Fuel) -> Result<(), InfillError> {
+        let nothing = || vec![0; asked.len()].into_boxed_slice();
+        let [mut known, mut allowed] = self.asked.remove(&around).unwrap_or_else(|| [nothing(), nothing()]);
+        let mut unknown: Vec<u32> = asked.iter().zip(&known).map(|(asked, known)| asked & !known).collect();
+        if unknown.iter().any(|&word| word != 0) {
+            known.iter_mut().zip(&unknown).for_each(|(known, unknown)| *known |= unknown);
+            let position = around.focus.unwrap_or(0);
+            let mut charted =
+                Charted::asking(&around, &[], (position, &mut unknown), &mut self.tables, fuel)?;
+            if !charted.decide(position, &mut unknown, &mut allowed, N_AROUND, &mut self.tables, fuel)? {
+                // What is not refuted by then is not tried again.
+                allowed.iter_mut().zip(&unknown).for_each(|(allowed, unknown)| *allowed |= unknown);
+            }
+        }
+        asked.iter_mut().zip(&allowed).for_each(|(asked, allowed)| *asked &= allowed);
+        if self.asked.len() >= MAX_AROUNDS {
+            self.asked.clear();
+        }
+        self.asked.insert(around, [known, allowed]);
+        Ok(())
     }
+}
+
+/// Whether any text may stand somewhere, and the widths of its lines matter.
+fn has_counted_text(tables: &LexedTables, lattice: &Lattice) -> bool {
+    tables.hypotheses.tables().layout.is_some()
+        && lattice.steps.iter().any(|(piece, _)| matches!(piece, Piece::Free))
 }

@@ -19,7 +19,6 @@
 //! In the same way an ignored token need not be read at all if the place where it began simulates what follows it.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_scan::{Carry, HypothesisId, Indent};
@@ -27,16 +26,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
 use crate::lexed::scan::{Leap, bytes_from};
-use crate::lexed::tables::LexedTables;
+use crate::lexed::tables::{LexedTables, Parted};
 
 /// How many texts are tried after a boundary.
 const MAX_TRIED: usize = 8;
 
 /// How many pairs a simulation may have.
 const MAX_PAIRS: usize = 64;
-
-/// An unguarded boundary, and what is ignored and leads there.
-pub(crate) type Parted = (HypothesisId, Arc<[u8]>);
 
 impl LexedTables {
     /// The unguarded boundary that something ignored leads to from `boundary`, and a shortest such text; `None` if there

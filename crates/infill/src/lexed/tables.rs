@@ -1,5 +1,4 @@
-//! What canvases and templates of one lexed grammar and vocabulary share: network, lexer, scans, walks, refutations
-//! by known text.
+//! What canvases and templates of one lexed grammar and vocabulary share: network, lexer, scans, walks.
 
 use std::sync::Arc;
 
@@ -12,13 +11,10 @@ use rustc_hash::FxHashMap;
 
 use crate::InfillError;
 use crate::inline::inline_single;
-use crate::lattice::Lattice;
 use crate::lexed::approximation::{Approximation, StatesId};
-use crate::lexed::charted::Charted;
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{CLEAR, Hypotheses, LexerForm};
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
-use crate::lexed::separators::Parted;
 use crate::lexed::walks::Walks;
 use crate::node_sets::{NodeSetId, NodeSets};
 use crate::scan::TokenSet;
@@ -26,11 +22,8 @@ use crate::scan::TokenSet;
 /// The most scans of any text that are kept.
 pub(crate) const MAX_FREE_SCANS: usize = 1 << 14;
 
-/// The most lattices of which it is kept what they say about a position.
-const MAX_AROUNDS: usize = 256;
-
-/// About how many facts are made to refuse tokens that way.
-const N_AROUND: usize = 50_000;
+/// An unguarded boundary, and what is ignored and leads there.
+pub(crate) type Parted = (HypothesisId, Arc<[u8]>);
 
 /// See the module.
 pub(crate) struct LexedTables {
@@ -43,10 +36,6 @@ pub(crate) struct LexedTables {
     pub(crate) n_terminals: usize,
     /// Whether nodes of a graph with the same future are made one.
     pub(crate) merge_alike: bool,
-    /// Whether smaller graphs are searched before the whole one.
-    pub(crate) narrow_first: bool,
-    /// Whether masks are searched for before all facts are made at once.
-    pub(crate) search_first: bool,
     pub(crate) scans: FxHashMap<(NodeSetId, HypothesisId), Arc<TokenScan>>,
     /// By node next to the trie's root.
     pub(crate) parts: FxHashMap<(TrieNodeId, HypothesisId), Arc<Part>>,
@@ -60,9 +49,6 @@ pub(crate) struct LexedTables {
     pub(crate) clear: Option<Arc<Clear>>,
     /// Made when a first graph is.
     approximation: Option<Option<Box<Approximation>>>,
-    /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take or that it was
-    /// not decided about.
-    asked: FxHashMap<Lattice, [Box<[u32]>; 2]>,
     /// By rule and by state: the terminals that its sentences begin with.
     rule_first: Vec<Option<TerminalSet>>,
     state_first: FxHashMap<ExprId, Firsts>,
@@ -121,8 +107,6 @@ impl LexedTables {
             n_terminals: lexer.n_terminals,
             hypotheses: Hypotheses::new(Arc::new(lexer), form, merge_alike)?,
             merge_alike,
-            narrow_first: true,
-            search_first: true,
             scans: FxHashMap::default(),
             parts: FxHashMap::default(),
             tokens: FxHashMap::default(),
@@ -132,7 +116,6 @@ impl LexedTables {
             walks: FxHashMap::default(),
             clear: None,
             approximation: None,
-            asked: FxHashMap::default(),
             state_first: FxHashMap::default(),
         };
         if let Some(pairs) = pairs {
@@ -150,7 +133,8 @@ impl LexedTables {
     /// If a limit is reached.
     pub(crate) fn approximation(&mut self, fuel: &Fuel) -> Result<Option<&mut Approximation>, InfillError> {
         if self.approximation.is_none() {
-            self.approximation = Some(self.approximate(fuel)?.map(Box::new));
+            let made = Approximation::of(&mut self.network, self.n_terminals, fuel)?;
+            self.approximation = Some(made.map(Box::new));
         }
         Ok(self.approximation.as_mut().and_then(Option::as_deref_mut))
     }
@@ -193,36 +177,6 @@ impl LexedTables {
             return Ok(self.clear(fuel)?.ends_here);
         }
         Ok(self.hypotheses.ends_here(hypothesis))
-    }
-
-    /// Removes from `asked` the tokens that the text around a position refutes.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn refuse_around(
-        &mut self,
-        around: Lattice,
-        asked: &mut [u32],
-        fuel: &Fuel,
-    ) -> Result<(), InfillError> {
-        let nothing = || vec![0; asked.len()].into_boxed_slice();
-        let [mut known, mut allowed] = self.asked.remove(&around).unwrap_or_else(|| [nothing(), nothing()]);
-        let mut unknown: Vec<u32> = asked.iter().zip(&known).map(|(asked, known)| asked & !known).collect();
-        if unknown.iter().any(|&word| word != 0) {
-            known.iter_mut().zip(&unknown).for_each(|(known, unknown)| *known |= unknown);
-            let position = around.focus.unwrap_or(0);
-            let mut charted = Charted::asking(&around, &[], (position, &mut unknown), self, fuel)?;
-            if !charted.decide(position, &mut unknown, &mut allowed, N_AROUND, self, fuel)? {
-                // What is not refuted by then is not tried again.
-                allowed.iter_mut().zip(&unknown).for_each(|(allowed, unknown)| *allowed |= unknown);
-            }
-        }
-        asked.iter_mut().zip(&allowed).for_each(|(asked, allowed)| *asked &= allowed);
-        if self.asked.len() >= MAX_AROUNDS {
-            self.asked.clear();
-        }
-        self.asked.insert(around, [known, allowed]);
-        Ok(())
     }
 
     /// The terminals that can be next in a state.
