@@ -87,12 +87,19 @@ def main() -> None:
         except maskwright.LimitError:
             filled = []
         measure("a canvas with the sure tokens known", filled, time.perf_counter() - start)
-    print(f"{chosen} functions, {n_exact} answers exact")
+        if chosen % 10 == 0 and chosen < n:
+            report(chosen, n_exact, figures)
+    report(chosen, n_exact, figures)
+
+
+def report(n_functions: int, n_exact: int, figures: dict[str, list[tuple[bool, float, float, float]]]) -> None:
+    print(f"{n_functions} functions, {n_exact} answers exact", flush=True)
     for name, each in figures.items():
         table = np.array([figure[1:] for figure in each])
         print(
             f"{name}: {sum(figure[0] for figure in each)} valid, {sum(figure[1] == 1 for figure in each)} keep every sure token, {table[:, 0].mean():.1%} of "
-            f"these tokens kept, log-probability p50 {np.median(table[:, 1]):.0f}, p50 {np.median(table[:, 2]):.2f} s, most {table[:, 2].max():.2f} s"
+            f"these tokens kept, log-probability p50 {np.median(table[:, 1]):.0f}, p50 {np.median(table[:, 2]):.2f} s, most {table[:, 2].max():.2f} s",
+            flush=True,
         )
 
 

@@ -4,7 +4,7 @@ use maskwright_vocabulary::TokenId;
 
 use super::automaton::TokenAutomaton;
 use super::scores::{IMPOSSIBLE, Row, score_of};
-use super::search::{Edge, Paths};
+use super::search::{Edge, Paths, Wanted};
 use super::task::Task;
 use crate::EngineError;
 
@@ -67,13 +67,12 @@ impl Paths for Finite<'_> {
         &mut self,
         &state: &u32,
         position: usize,
-        floor: f64,
-        _: usize,
+        wanted: Wanted,
         edges: &mut Vec<Edge<u32>>,
     ) -> Result<f64, EngineError> {
         let mut left_out = f64::NEG_INFINITY;
         let mut add = |token: Option<(TokenId, f64)>, to: u32| match token {
-            Some((token, score)) if score >= floor => edges.push(Edge { token, score, to }),
+            Some((token, score)) if score >= wanted.floor => edges.push(Edge { token, score, to }),
             Some((_, score)) => left_out = left_out.max(score),
             None => {}
         };
@@ -114,6 +113,10 @@ impl Paths for Finite<'_> {
             }
         }
         Ok(left_out)
+    }
+
+    fn can_be_filled(&mut self, &state: &u32, position: usize) -> Result<Option<bool>, EngineError> {
+        Ok(Some(self.can_follow(position, state)))
     }
 }
 

@@ -24,5 +24,5 @@ pub(crate) use automaton::{Closure, TokenAutomaton};
 pub(crate) use finite::Finite;
 pub use scores::Position;
 pub(crate) use scores::{IMPOSSIBLE, Ranked, Row, Scores};
-pub(crate) use search::{Edge, Found, Paths, search};
+pub(crate) use search::{Edge, Found, Paths, Wanted, search};
 pub(crate) use task::Task;

@@ -1,5 +1,7 @@
 //! The best path through states, one layer for each position.
 
+use std::cmp::Ordering::{Equal, Greater, Less};
+use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use maskwright_automata::meter;
@@ -23,8 +25,8 @@ pub(crate) trait Paths {
 
     fn key(&self, state: &Self::State) -> Self::Key;
 
-    /// The tokens that may stand at `position` after `state`, so that the rest can be filled: to each state the best one at least, if its score is not
-    /// below `floor`. At least the best `most` of them. Returns a bound on the scores of those that are left out; minus infinity if none are.
+    /// Adds tokens that may stand at `position` after `state`: to each state the best one at least. Returns a bound on the scores of those that are left
+    /// out; minus infinity if none are.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -32,10 +34,26 @@ pub(crate) trait Paths {
         &mut self,
         state: &Self::State,
         position: usize,
-        floor: f64,
-        most: usize,
+        wanted: Wanted,
         edges: &mut Vec<Edge<Self::State>>,
     ) -> Result<f64, EngineError>;
+
+    /// Whether the positions from `position` on can be filled after `state`; `None` if that is not found out.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    fn can_be_filled(&mut self, state: &Self::State, position: usize) -> Result<Option<bool>, EngineError>;
+}
+
+/// Which edges are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// None with a lower score.
+    pub(crate) floor: f64,
+    /// So many of the best, more where that takes no work.
+    pub(crate) most: usize,
+    /// Only those after which the rest can be filled.
+    pub(crate) is_checked: bool,
 }
 
 /// What a search has found.
@@ -52,6 +70,16 @@ struct Node {
     parent: u32,
     token: TokenId,
     score: f64,
+}
+
+impl Node {
+    /// Whether this path is the better one to a state. Parents are in the order of their tokens, so of equal paths the first one is.
+    fn is_before(&self, other: &Node) -> bool {
+        match self.score.total_cmp(&other.score) {
+            Equal => (self.parent, self.token) < (other.parent, other.token),
+            order => order == Greater,
+        }
+    }
 }
 
 /// A state that a path of the present layer ends at.
@@ -77,53 +105,20 @@ pub(crate) fn search<P: Paths>(
     // The first layer has no token; its node is never asked for.
     let mut layer = vec![Reached { state: start, node: Node { parent: 0, token: TokenId(0), score: 0.0 } }];
     let mut before: Vec<Vec<Node>> = Vec::with_capacity(ahead.len());
-    let mut edges = Vec::new();
     for position in 0..ahead.len() - 1 {
         let rest = ahead[position + 1];
-        let mut next: Vec<Reached<P::State>> = Vec::new();
-        let mut places: FxHashMap<P::Key, usize> = FxHashMap::default();
-        for (parent, reached) in layer.iter().enumerate() {
-            let so_far = reached.node.score;
-            let floor = least - so_far - rest;
-            edges.clear();
-            let beyond = paths.edges(&reached.state, position, floor, width, &mut edges)?;
-            meter::spend(1 + edges.len() as u64)?;
-            left_out = left_out.max(so_far + beyond + rest);
-            for Edge { token, score, to } in edges.drain(..) {
-                if score < floor {
-                    left_out = left_out.max(so_far + score + rest);
-                    continue;
-                }
-                let node = Node { parent: parent as u32, token, score: so_far + score };
-                match places.entry(paths.key(&to)) {
-                    std::collections::hash_map::Entry::Vacant(vacant) => {
-                        vacant.insert(next.len());
-                        next.push(Reached { state: to, node });
-                    }
-                    std::collections::hash_map::Entry::Occupied(occupied) => {
-                        let known = &mut next[*occupied.get()].node;
-                        // Parents are in the order of their tokens.
-                        if node.score > known.score
-                            || node.score == known.score
-                                && (node.parent, node.token) < (known.parent, known.token)
-                        {
-                            *known = node;
-                        }
-                    }
-                }
+        // Whether the rest can be filled is a search in some grammars. So it is asked of the best states only, and of all where these are
+        // too few.
+        let mut next = Layer::default();
+        for is_checked in [false, true] {
+            next = Layer::after(paths, &layer, position, (least - rest, width, is_checked))?;
+            if next.keep_best(paths, position + 1, width)? {
+                break;
             }
         }
-        if next.len() > width {
-            let order = |a: &Reached<P::State>, b: &Reached<P::State>| {
-                let (a, b) = (&a.node, &b.node);
-                b.score.total_cmp(&a.score).then((a.parent, a.token).cmp(&(b.parent, b.token)))
-            };
-            next.sort_unstable_by(order);
-            left_out = left_out.max(next[width].node.score + rest);
-            next.truncate(width);
-        }
-        next.sort_unstable_by_key(|reached| (reached.node.parent, reached.node.token));
-        let last = std::mem::replace(&mut layer, next);
+        left_out = left_out.max(next.left_out + rest);
+        next.reached.sort_unstable_by_key(|reached| (reached.node.parent, reached.node.token));
+        let last = std::mem::replace(&mut layer, next.reached);
         before.push(last.into_iter().map(|reached| reached.node).collect());
         if layer.is_empty() {
             break;
@@ -147,4 +142,82 @@ pub(crate) fn search<P: Paths>(
         (tokens, score)
     });
     Ok(Found { best, left_out })
+}
+
+/// The states after one position more.
+struct Layer<S> {
+    reached: Vec<Reached<S>>,
+    /// A bound on the scores of paths that are left out.
+    left_out: f64,
+}
+
+impl<S> Default for Layer<S> {
+    fn default() -> Layer<S> {
+        Layer { reached: Vec::new(), left_out: f64::NEG_INFINITY }
+    }
+}
+
+impl<S> Layer<S> {
+    /// The best path to each state after `layer`, if its score is not below `least`. See [`Wanted`] for the rest.
+    fn after<P: Paths<State = S>>(
+        paths: &mut P,
+        layer: &[Reached<S>],
+        position: usize,
+        (least, most, is_checked): (f64, usize, bool),
+    ) -> Result<Layer<S>, EngineError> {
+        let mut next = Layer::default();
+        let mut places: FxHashMap<P::Key, usize> = FxHashMap::default();
+        let mut edges = Vec::new();
+        for (parent, Reached { state, node: Node { score: so_far, .. } }) in layer.iter().enumerate() {
+            let wanted = Wanted { floor: least - so_far, most, is_checked };
+            let beyond = paths.edges(state, position, wanted, &mut edges)?;
+            meter::spend(1 + edges.len() as u64)?;
+            next.left_out = next.left_out.max(so_far + beyond);
+            for Edge { token, score, to } in edges.drain(..) {
+                let node = Node { parent: parent as u32, token, score: so_far + score };
+                if score < wanted.floor {
+                    next.left_out = next.left_out.max(node.score);
+                    continue;
+                }
+                match places.entry(paths.key(&to)) {
+                    Entry::Vacant(vacant) => {
+                        vacant.insert(next.reached.len());
+                        next.reached.push(Reached { state: to, node });
+                    }
+                    Entry::Occupied(occupied) => {
+                        let known = &mut next.reached[*occupied.get()].node;
+                        if node.is_before(known) {
+                            *known = node;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(next)
+    }
+
+    /// Keeps the best `width` states from which the rest can be filled. False if they are fewer because it cannot be from others.
+    fn keep_best<P: Paths<State = S>>(
+        &mut self,
+        paths: &mut P,
+        position: usize,
+        width: usize,
+    ) -> Result<bool, EngineError> {
+        self.reached.sort_unstable_by(|a, b| if a.node.is_before(&b.node) { Less } else { Greater });
+        let mut n_refuted = 0;
+        let mut kept = Vec::with_capacity(width.min(self.reached.len()));
+        for reached in std::mem::take(&mut self.reached) {
+            let score = reached.node.score;
+            match kept.len() == width {
+                true => self.left_out = self.left_out.max(score),
+                false => match paths.can_be_filled(&reached.state, position)? {
+                    Some(true) => kept.push(reached),
+                    Some(false) => n_refuted += 1,
+                    None => self.left_out = self.left_out.max(score),
+                },
+            }
+        }
+        self.reached = kept;
+        Ok(n_refuted == 0 || self.reached.len() == width)
+    }
 }

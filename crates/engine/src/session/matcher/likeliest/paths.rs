@@ -5,9 +5,10 @@ use std::sync::Arc;
 use maskwright_vocabulary::{Mask, TokenId};
 
 use crate::ground::MANY;
-use crate::likeliest::{Edge, Paths, Ranked, Row, Task};
+use crate::likeliest::{Edge, Paths, Ranked, Row, Task, Wanted};
 use crate::parser::ConfigId;
 use crate::session::Matcher;
+use crate::session::machine::Machine;
 use crate::session::state::State;
 use crate::{EngineError, MaskStatus};
 
@@ -41,7 +42,7 @@ impl<'a> Sessions<'a> {
         state: &State,
         tokens: &[(TokenId, f64)],
         left: u32,
-        most: usize,
+        Wanted { most, is_checked, .. }: Wanted,
         edges: &mut Vec<Edge<Reached>>,
     ) -> Result<f64, EngineError> {
         let readings: Vec<_> =
@@ -56,12 +57,10 @@ impl<'a> Sessions<'a> {
                 }
                 let Some(next) = machine.after_readings(state, readings)? else { continue };
                 let next = next.with_token();
-                match machine.fits(&next, left) {
-                    Ok(Some(true)) => edges.push(Edge { token, score, to: Reached::Text(next) }),
-                    Ok(Some(false)) => {}
-                    Ok(None) => open = open.max(score),
-                    Err(error) if error.is_budget_search() => open = open.max(score),
-                    Err(error) => return Err(error),
+                match if is_checked { fits(machine, &next, left)? } else { Some(true) } {
+                    Some(true) => edges.push(Edge { token, score, to: Reached::Text(next) }),
+                    Some(false) => {}
+                    None => open = open.max(score),
                 }
             }
             Ok(open)
@@ -134,8 +133,7 @@ impl Paths for Sessions<'_> {
         &mut self,
         reached: &Reached,
         position: usize,
-        floor: f64,
-        most: usize,
+        wanted: Wanted,
         edges: &mut Vec<Edge<Reached>>,
     ) -> Result<f64, EngineError> {
         let task = self.task;
@@ -155,17 +153,32 @@ impl Paths for Sessions<'_> {
         };
         edges.extend(task.best_of(row, &ends).map(ended));
         let Ranked { tokens, beyond } = row.ranked();
-        let n_ranked = tokens.partition_point(|&(_, score)| score >= floor);
+        let n_ranked = tokens.partition_point(|&(_, score)| score >= wanted.floor);
         let mut tried = tokens[..n_ranked].to_vec();
         tried.retain(|(token, _)| !ends.contains(token) && !task.blanks.contains(token));
         let mut left_out = tokens.get(n_ranked).map_or(*beyond, |&(_, score)| score);
-        let mut open = self.after(state, &tried, left, most, edges)?;
-        if edges.len() < MIN_EDGES.min(most) && *beyond > f64::NEG_INFINITY && *beyond >= floor {
+        let mut open = self.after(state, &tried, left, wanted, edges)?;
+        if edges.len() < MIN_EDGES.min(wanted.most) && *beyond > f64::NEG_INFINITY && *beyond >= wanted.floor
+        {
             tried.extend(ends.iter().chain(task.blanks).map(|&other| (other, row.score(other))));
             let (others, beyond) = self.others(state, left, row, &tried)?;
             left_out = beyond;
-            open = open.max(self.after(state, &others, left, most, edges)?);
+            open = open.max(self.after(state, &others, left, wanted, edges)?);
         }
         Ok(left_out.max(open))
+    }
+
+    fn can_be_filled(&mut self, reached: &Reached, position: usize) -> Result<Option<bool>, EngineError> {
+        let Reached::Text(state) = reached else { return Ok(Some(true)) };
+        let left = u32::try_from(self.task.max_tokens - position).unwrap_or(MANY);
+        self.session.ask(|machine| fits(machine, state, left))
+    }
+}
+
+/// Whether a text can be completed with `left` tokens; `None` if that is not found out within the limit on work.
+fn fits(machine: &mut Machine, state: &State, left: u32) -> Result<Option<bool>, EngineError> {
+    match machine.fits(state, left) {
+        Err(error) if error.is_budget_search() => Ok(None),
+        fits => fits,
     }
 }
