@@ -45,6 +45,9 @@ pub(crate) trait Paths {
     fn can_be_filled(&mut self, state: &Self::State, position: usize) -> Result<Option<bool>, EngineError>;
 }
 
+/// One in so many of the states that may be kept are few.
+const FEW: usize = 4;
+
 /// Which edges are wanted.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
@@ -196,7 +199,7 @@ impl<S> Layer<S> {
         Ok(next)
     }
 
-    /// Keeps the best `width` states from which the rest can be filled. False if they are fewer because it cannot be from others.
+    /// Keeps the best `width` states from which the rest can be filled. False if they are few because it cannot be from others.
     fn keep_best<P: Paths<State = S>>(
         &mut self,
         paths: &mut P,
@@ -218,6 +221,6 @@ impl<S> Layer<S> {
             }
         }
         self.reached = kept;
-        Ok(n_refuted == 0 || self.reached.len() == width)
+        Ok(n_refuted == 0 || self.reached.len() >= width.div_ceil(FEW))
     }
 }
