@@ -154,20 +154,6 @@ def test_text_over_several_blocks(tokenizer, grammars):
         assert len(words) == 21 and all(len(word) == 3 and word.islower() for word in words[:20]) and words[20].isdigit()
 
 
-def test_last_steps(model, tokenizer, grammars):
-    off = {"stability_threshold": None, "confidence_threshold": None}
-    model.generation_config.stability_threshold = model.generation_config.confidence_threshold = None
-    processor = LogitsProcessor(grammars["person"], last_steps=1)
-    with pytest.raises(ValueError, match="adaptive stopping"):
-        generate(model, tokenizer, [processor], 1)
-    model._prepare_diffusion_stopping_criteria = lambda _: None
-    try:
-        texts, whole = generate(model, tokenizer, [processor], 2, **off)
-    finally:
-        del model._prepare_diffusion_stopping_criteria
-    assert all(whole) and all(is_valid("person", text) for text in texts), texts
-
-
 def test_used_twice_and_misused(model, tokenizer, grammars):
     processor = LogitsProcessor(grammars["date"])
     for n_rows in (2, 1):

@@ -133,6 +133,8 @@ def test_wrong_use(compiler, grammar):
         matcher.likeliest(good, beam=0)
     with pytest.raises(ValueError, match="padding is -1"):
         matcher.likeliest(good, padding=-1)
+    with pytest.raises(ValueError, match="position 1: the score of token 4"):
+        matcher.likeliest(bad, candidates=(ids, np.zeros((3, 2))))
     # Ids beyond the vocabulary are no tokens; no column at all scores nothing.
     assert matcher.likeliest(candidates=(ids + 1000, np.zeros((3, 2)))).is_complete
     assert matcher.likeliest(np.zeros((3, 0))).log_probability == -math.inf

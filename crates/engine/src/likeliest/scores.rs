@@ -143,6 +143,9 @@ impl<'a> Row<'a> {
         let best = ranked.first().map(|&(token, score)| (token.index(), score));
         let kind = match (logits, best) {
             (Some(logits), Some((best, score))) if best < logits.len() => {
+                if let Some(id) = logits.iter().position(|&logit| is_bad(logit)) {
+                    return Err(EngineError::bad_score(index, id as u32));
+                }
                 // Both say the same of the best token, so that tells by how much logits are to be moved.
                 Kind::Logits(logits, f64::from(logits[best]) - score)
             }

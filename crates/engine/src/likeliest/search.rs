@@ -199,7 +199,7 @@ impl<S> Layer<S> {
         Ok(next)
     }
 
-    /// Keeps the best `width` states from which the rest can be filled. False if they are few because it cannot be from others.
+    /// Keeps the best `width` states from which the rest can be filled. False if they are few because it cannot be from others, or that is not known.
     fn keep_best<P: Paths<State = S>>(
         &mut self,
         paths: &mut P,
@@ -207,7 +207,7 @@ impl<S> Layer<S> {
         width: usize,
     ) -> Result<bool, EngineError> {
         self.reached.sort_unstable_by(|a, b| if a.node.is_before(&b.node) { Less } else { Greater });
-        let mut n_refuted = 0;
+        let mut n_lost = 0;
         let mut kept = Vec::with_capacity(width.min(self.reached.len()));
         for reached in std::mem::take(&mut self.reached) {
             let score = reached.node.score;
@@ -215,12 +215,15 @@ impl<S> Layer<S> {
                 true => self.left_out = self.left_out.max(score),
                 false => match paths.can_be_filled(&reached.state, position)? {
                     Some(true) => kept.push(reached),
-                    Some(false) => n_refuted += 1,
-                    None => self.left_out = self.left_out.max(score),
+                    Some(false) => n_lost += 1,
+                    None => {
+                        n_lost += 1;
+                        self.left_out = self.left_out.max(score);
+                    }
                 },
             }
         }
         self.reached = kept;
-        Ok(n_refuted == 0 || self.reached.len() >= width.div_ceil(FEW))
+        Ok(n_lost == 0 || self.reached.len() >= width.div_ceil(FEW))
     }
 }

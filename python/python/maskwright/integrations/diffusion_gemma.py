@@ -39,8 +39,6 @@ class LogitsProcessor:
     * `candidates`: how many tokens of each position are looked at; the others stay on the model's device. Where the grammar allows
       none of them, all scores are looked at.
     * `beam`: that of `Matcher.likeliest`.
-    * `last_steps`: only so many of the last steps of a block are changed; by default all. That is faster, and needs adaptive stopping to be
-      off (`stability_threshold=None`, `confidence_threshold=None`), as it may end a block after any step.
 
     A block that is not the last may end in the middle of a text, which the next blocks complete. Texts end with the ids at which `generate`
     stops. The scores are not changed in place. A processor can be used again, but not for two calls at once.
@@ -56,16 +54,14 @@ class LogitsProcessor:
         *,
         candidates: int = 64,
         beam: int = 32,
-        last_steps: int | None = None,
     ) -> None:
-        for name, value in {"candidates": candidates, "beam": beam, "last_steps": 1 if last_steps is None else last_steps}.items():
+        for name, value in {"candidates": candidates, "beam": beam}.items():
             if value < 1:
                 raise ValueError(f"{name} is {value}, expected 1 or more")
         self._grammars = grammars_of(grammar, lambda: compiler_of_hf(tokenizer))
         if not self._grammars:
             raise ValueError("no grammar: expected one, or a list of one for each row of the batch")
-        self._max_tokens, self._last_steps = max_tokens, last_steps
-        self._candidates, self._beam = candidates, beam
+        self._max_tokens, self._candidates, self._beam = max_tokens, candidates, beam
         self._texts: _Texts | None = None
 
     def reset(self) -> None:
@@ -76,7 +72,8 @@ class LogitsProcessor:
     def __call__(self, input_ids: Any, scores: torch.Tensor, cur_step: Any) -> torch.Tensor:
         """The scores, with those of the likeliest block above all others of their positions.
 
-        `input_ids`: (rows, tokens), the prompts and the blocks so far. `scores`: (rows, positions, vocabulary). `cur_step`: counts down to 1.
+        `input_ids`: (rows, tokens), the prompts and the blocks so far. `scores`: (rows, positions, vocabulary). `cur_step`: counts down to 1; any step may be the last
+        one of a block.
         """
         if len(input_ids.shape) != 2 or len(scores.shape) != 3 or input_ids.shape[0] != scores.shape[0]:
             raise ValueError(
@@ -90,14 +87,6 @@ class LogitsProcessor:
             texts = _Texts(self._grammars, input_ids, self._max_tokens, call)
         texts.update(as_array(input_ids[:, texts.width :]), input_ids.shape[1])
         self._texts = texts
-        if self._last_steps is not None:
-            if call.stops_early:
-                raise ValueError(
-                    "last_steps needs adaptive stopping to be off, which may end a block after any step: pass stability_threshold=None and "
-                    "confidence_threshold=None to generate"
-                )
-            if int(cur_step) > self._last_steps:
-                return scores
         rows = [row for row in range(scores.shape[0]) if row not in call.finished]
         lifted = scores.clone()
         for row, ids in zip(rows, texts.likeliest(rows, scores, self._candidates, self._beam), strict=True):
@@ -121,7 +110,6 @@ class LogitsProcessor:
             ends=None if ends is None else [ends] if isinstance(ends, int) else list(ends),
             padding=config.pad_token_id,
             finished=frozenset(finished.nonzero().flatten().tolist()) if finished.any() else frozenset(),
-            stops_early=local["diffusion_stopping_criteria"] is not None,
         )
 
 
@@ -136,7 +124,6 @@ class _Call(NamedTuple):
     padding: int | None = None
     finished: frozenset[int] = frozenset()
     """Rows whose block is done: the host does not look at their scores."""
-    stops_early: bool = False
 
 
 class _Texts:

@@ -243,13 +243,16 @@ impl Matcher {
         }
         let mut closure = Closure::new(start);
         let automaton = loop {
-            match self.ask(|machine| closure.explore(&mut machine.reader))? {
-                Some(true) => {}
-                Some(false) => {
+            match self.ask(|machine| closure.explore(&mut machine.reader)) {
+                Ok(Some(true)) => {}
+                Ok(Some(false)) => {
                     let _breaks = self.breaks_on_panic();
                     break TokenAutomaton::new(&closure, self.grammar.vocabulary())?.map(Arc::new);
                 }
-                None => break None,
+                Ok(None) => break None,
+                // A limit may lie where no text goes on.
+                Err(error) if error.is_limit() && !error.is_out_of_work() => break None,
+                Err(error) => return Err(error),
             }
         };
         self.ask(|machine| {
