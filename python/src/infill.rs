@@ -329,7 +329,7 @@ impl Canvas {
     }
 
     /// The likeliest text that fills the canvas, given what a model says of the tokens of every position: the one with the greatest sum of
-    /// log-probabilities at the masked positions. Known positions keep their tokens, which count nothing. The canvas does not change.
+    /// log-probabilities at the masked positions. Known positions keep their tokens and add nothing. The canvas does not change.
     ///
     /// `logits`, `candidates` and `beam` are those of `Matcher.likeliest`, with a row for every position, known ones too. The answer is never less likely than `complete()`.
     ///

@@ -394,12 +394,14 @@ impl Matcher {
     ///
     /// * `logits`: floating point, of shape (positions, vocabulary), an array or a tensor. Columns beyond the vocabulary are no tokens.
     /// * `candidates`: instead of all logits, or beside them, the best tokens of each position, as a pair of arrays or tensors of shape (positions, k): ids, and
-    ///   log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken; without logits, one that leads to the end of a text, which
-    ///   counts as much as a token beside the candidates can have at most.
+    ///   log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken; without logits, a token of a short completion, with
+    ///   the most that a token beside the candidates can have.
     /// * `max_tokens`: how many tokens may still come, the end-of-sequence token included. If that is more than there are positions, the text may go on after them: it
     ///   can then be completed within the rest. By default, the text is complete within the positions.
     /// * `padding`: the token that fills the positions after the end; by default the end-of-sequence token with the least id. Its score counts.
-    /// * `beam`: the most states of the grammar that are followed at each position. It matters only where a grammar has more than a thousand or so.
+    /// * `beam`: the most states of the grammar that are followed at each position. It has no effect for grammars with at most 1,024 states.
+    ///
+    /// The compiler's limit `mask_work` is not heeded.
     ///
     /// Raises ValueError if no text fits, a score is NaN or plus infinity, or the shapes are wrong. A token whose logit is minus infinity is
     /// taken only if no text does without.

@@ -543,3 +543,50 @@ fn named_tokens() {
     let grammars = ["root ::= <think> [b]+ <|end|> \"a\"", "root ::= [ab]* (<[4]> [ab]* | <|end|>)"];
     campaign(&grammars.map(GrammarSource::gbnf), &tokens, 0.3);
 }
+
+/// A grammar over these tokens; the last one ends a text if `has_end`. Tokens in `<|…|>` are no text.
+fn small(tokens: &[&str], has_end: bool, source: &GrammarSource) -> Arc<CompiledGrammar> {
+    let bytes = tokens.iter().map(|token| token.as_bytes().to_vec()).collect();
+    let special = tokens.iter().enumerate().filter(|(_, token)| token.starts_with("<|"));
+    let special: Vec<TokenId> = special.map(|(id, _)| TokenId(id as u32)).collect();
+    let eos = [TokenId(tokens.len() as u32 - 1)];
+    let tokenizer =
+        Tokenizer::from_tokens_with_special(bytes, if has_end { &eos } else { &[] }, &special).unwrap();
+    Compiler::new(&tokenizer).compile(source, &CompileOptions::default()).unwrap()
+}
+
+/// A table that was made from the beginning knows no tokens that begin where bytes ended.
+#[test]
+fn after_bytes_within_a_token() {
+    let grammar = small(&["abc", "bc", "c", "</s>"], true, &GrammarSource::regex("a(bc)?|abc"));
+    let logits = [[0.0, 5.0, 0.0, 0.0], [0.0, 0.0, 0.0, 5.0]];
+    let positions = logits.each_ref().map(|logits| Position::Logits(logits));
+    let config = LikeliestConfig::default();
+    let first = Matcher::new(&grammar).likeliest(&positions, &config).unwrap();
+    assert_eq!(first.ids, [0, 3].map(TokenId));
+    let mut matcher = Matcher::new(&grammar);
+    assert!(matcher.accept_bytes(b"a").unwrap());
+    let found = matcher.likeliest(&positions, &config).unwrap();
+    assert_eq!((found.ids, found.status), ([1, 3].map(TokenId).to_vec(), LikeliestStatus::Exact));
+}
+
+/// Where the vocabulary has no end-of-sequence token, the end of a text takes none.
+#[test]
+fn without_an_end_of_sequence_token() {
+    for source in [GrammarSource::regex("ab"), GrammarSource::gbnf("root ::= \"ab\" | \"a\" root \"b\"")] {
+        let grammar = small(&["a", "b", "<|pad|>"], false, &source);
+        let logits = [[0.0f32; 3]; 3];
+        let positions = logits.each_ref().map(|logits| Position::Logits(logits));
+        let config =
+            |max_tokens, padding| LikeliestConfig { max_tokens, padding, ..LikeliestConfig::default() };
+        let ask =
+            |n: usize, config: &LikeliestConfig| Matcher::new(&grammar).likeliest(&positions[..n], config);
+        let padded = ask(3, &config(Some(2), Some(TokenId(2)))).unwrap();
+        assert_eq!((padded.ids, padded.is_complete), ([0, 1, 2].map(TokenId).to_vec(), true));
+        let whole = ask(2, &config(None, None)).unwrap();
+        assert_eq!((whole.ids, whole.is_complete), ([0, 1].map(TokenId).to_vec(), true));
+        let part = ask(1, &config(Some(2), None)).unwrap();
+        assert_eq!((part.ids, part.is_complete), (vec![TokenId(0)], false));
+        assert!(ask(1, &config(None, None)).is_err());
+    }
+}

@@ -76,6 +76,14 @@ enum Kind {
     },
     NoPositions,
     NoLikeliest,
+    TooManyPositions {
+        given: usize,
+        limit: usize,
+    },
+    ScoresDiffer {
+        position: usize,
+        id: TokenId,
+    },
     UndecidedPositions,
     BadScore {
         position: usize,
@@ -175,6 +183,16 @@ impl EngineError {
     /// The likeliest text of no positions is asked for.
     pub(crate) fn no_positions() -> EngineError {
         EngineError(Kind::NoPositions)
+    }
+
+    /// More positions than a search takes.
+    pub(crate) fn too_many_positions(given: usize, limit: usize) -> EngineError {
+        EngineError(Kind::TooManyPositions { given, limit })
+    }
+
+    /// A candidate's probability and its logit contradict each other.
+    pub(crate) fn scores_differ(position: usize, id: TokenId) -> EngineError {
+        EngineError(Kind::ScoresDiffer { position, id })
     }
 
     /// No text fits the positions.
@@ -381,6 +399,7 @@ impl EngineError {
             | Kind::TooManyTokens
             | Kind::Undecided
             | Kind::UndecidedPositions
+            | Kind::TooManyPositions { .. }
             | Kind::LexedLimit { .. }
             | Kind::TooManyNamedTokens { .. }
             | Kind::OutOfWork
@@ -390,6 +409,7 @@ impl EngineError {
             | Kind::NotThatLong { .. }
             | Kind::NoPositions
             | Kind::NoLikeliest
+            | Kind::ScoresDiffer { .. }
             | Kind::BadScore { .. }
             | Kind::CandidatesDiffer { .. }
             | Kind::BudgetTooSmall { .. }
@@ -485,6 +505,13 @@ impl fmt::Display for EngineError {
             }
             Kind::NoPositions => f.write_str("there are no positions to fill"),
             Kind::NoLikeliest => f.write_str("no text of the grammar fits the positions"),
+            Kind::TooManyPositions { given, limit } => {
+                write!(f, "there are {given} positions, more than the limit of {limit}")
+            }
+            Kind::ScoresDiffer { position, id: TokenId(id) } => write!(
+                f,
+                "position {position}: the logit and the log-probability of token {id} contradict each other"
+            ),
             Kind::UndecidedPositions => {
                 f.write_str("no text of the grammar that fits the positions was found within the limits on work")
             }

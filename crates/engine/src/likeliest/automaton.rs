@@ -21,7 +21,7 @@ const MAX_ENTRIES: usize = 8_000_000;
 /// No state.
 const DEAD: u32 = u32::MAX;
 
-/// No class: a token that leads nowhere from any state.
+/// No class: a token that no state allows.
 const NO_CLASS: u32 = u32::MAX;
 
 /// The configurations that the bytes of texts lead to from one of them, found one after the other.
@@ -45,7 +45,7 @@ impl Closure {
         Closure { configs: vec![start], states: FxHashMap::from_iter([(start, 0)]), explored: Vec::new() }
     }
 
-    /// Explores one configuration more: whether there may be others. `None` if there are too many.
+    /// Explores one configuration more: whether there may be others. `None` if there are too many, or it was not decided what follows one of them.
     ///
     /// # Errors
     /// If a limit is reached; then nothing has changed.
@@ -55,7 +55,11 @@ impl Closure {
         let bytes = reader.next_bytes(config)?;
         let mut after = Vec::with_capacity(bytes.len());
         for byte in bytes.iter() {
-            after.extend(reader.step(config, byte)?.map(|to| (byte, to)));
+            match reader.step(config, byte)? {
+                Some(to) => after.push((byte, to)),
+                // With a lexer, a search may have given up here.
+                None => return Ok(None),
+            }
         }
         let begin = self.state(begin);
         let mut next = Box::new([DEAD; 256]);
@@ -64,6 +68,11 @@ impl Closure {
         }
         self.explored.push(Explored { next, begin, is_accepting: reader.is_accepting(config) });
         Ok((self.configs.len() <= MAX_STATES).then_some(true))
+    }
+
+    /// The configuration that is explored next.
+    pub(crate) fn next(&self) -> Option<ConfigId> {
+        self.configs.get(self.explored.len()).copied()
     }
 
     fn state(&mut self, config: ConfigId) -> u32 {
@@ -108,12 +117,12 @@ struct Edges {
 
 /// The states of texts between their tokens, and the classes of tokens that lead from one to the next.
 pub(crate) struct TokenAutomaton {
-    /// Numbered by configuration; some stand within tokens only and have no edges.
+    /// Those between tokens, by configuration. Others are numbered too, but have no edges.
     states: FxHashMap<ConfigId, u32>,
     pub(crate) is_accepting: Vec<bool>,
-    /// By token; [`NO_CLASS`] if it leads nowhere.
+    /// By token; [`NO_CLASS`] if no state allows it.
     class_of: Vec<u32>,
-    /// The tokens that lead anywhere, ascending, each with its class.
+    /// The tokens that some state allows, ascending, each with its class.
     tokens: Vec<(TokenId, u32)>,
     /// By class.
     first_tokens: Vec<TokenId>,
@@ -190,8 +199,11 @@ impl TokenAutomaton {
         }
         let tokens = class_of.iter().enumerate().filter(|&(_, &class)| class != NO_CLASS);
         let tokens = tokens.map(|(id, &class)| (TokenId(id as u32), class)).collect();
+        // Where tokens never end there are no edges, so nothing is known of the texts from there.
+        let states = closure.states.iter().filter(|&(_, &state)| is_between[state as usize]);
+        let states = states.map(|(&config, &state)| (config, state)).collect();
         Ok(Some(TokenAutomaton {
-            states: closure.states.clone(),
+            states,
             is_accepting: closure.explored.iter().map(|explored| explored.is_accepting).collect(),
             class_of,
             tokens,
@@ -219,13 +231,13 @@ impl TokenAutomaton {
         self.first_tokens.iter().copied()
     }
 
-    /// The class of a token, if it leads anywhere.
+    /// The class of a token, if some state allows it.
     pub(crate) fn class(&self, token: TokenId) -> Option<usize> {
         let class = self.class_of.get(token.index()).copied().filter(|&class| class != NO_CLASS);
         class.map(|class| class as usize)
     }
 
-    /// The tokens that lead anywhere, ascending, each with its class.
+    /// The tokens that some state allows, ascending, each with its class.
     pub(crate) fn tokens(&self) -> &[(TokenId, u32)] {
         &self.tokens
     }

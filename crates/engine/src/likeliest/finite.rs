@@ -1,5 +1,6 @@
 //! Paths through a [`TokenAutomaton`].
 
+use maskwright_automata::meter;
 use maskwright_vocabulary::TokenId;
 
 use super::automaton::TokenAutomaton;
@@ -29,10 +30,12 @@ pub(crate) struct Finite<'a> {
 }
 
 impl<'a> Finite<'a> {
-    pub(crate) fn new(automaton: &'a TokenAutomaton, task: &'a Task<'a>) -> Finite<'a> {
-        let can_be_filled = can_be_filled(automaton, task);
+    /// # Errors
+    /// If the call is to stop.
+    pub(crate) fn new(automaton: &'a TokenAutomaton, task: &'a Task<'a>) -> Result<Finite<'a>, EngineError> {
+        let can_be_filled = can_be_filled(automaton, task)?;
         let best = (0..task.scores.n_positions()).map(|_| None).collect();
-        Finite { automaton, task, can_be_filled, best, n_kept: 0 }
+        Ok(Finite { automaton, task, can_be_filled, best, n_kept: 0 })
     }
 
     fn can_follow(&self, boundary: usize, state: u32) -> bool {
@@ -82,11 +85,14 @@ impl Paths for Finite<'_> {
             add(task.best_of(row, &task.after_end), ENDED);
             return Ok(left_out);
         }
+        if self.automaton.is_accepting[state as usize]
+            && position + task.end_cost as usize <= task.max_tokens
+            && self.can_follow(position + 1, ENDED)
+        {
+            add(task.best_of(row, &task.ends), ENDED);
+        }
         if position >= task.max_tokens {
             return Ok(left_out);
-        }
-        if self.automaton.is_accepting[state as usize] && self.can_follow(position + 1, ENDED) {
-            add(task.best_of(row, &task.ends), ENDED);
         }
         self.prepare(position);
         let Some(best) = &self.best[position] else { return Ok(left_out) };
@@ -155,11 +161,17 @@ fn best_of_classes(automaton: &TokenAutomaton, row: &Row<'_>) -> BestOfClasses {
 }
 
 /// By boundary between positions and state, the end after all others: whether the positions from there on can be filled.
-fn can_be_filled(automaton: &TokenAutomaton, task: &Task<'_>) -> Vec<Vec<bool>> {
+///
+/// # Errors
+/// If the call is to stop.
+fn can_be_filled(automaton: &TokenAutomaton, task: &Task<'_>) -> Result<Vec<Vec<bool>>, EngineError> {
     let n_states = automaton.n_states();
     let n_positions = task.scores.n_positions();
     let mut last: Vec<bool> = match task.n_more {
-        Some(n_more) => automaton.tokens_to_end().into_iter().map(|least| least < n_more).collect(),
+        Some(n_more) => {
+            let least = automaton.tokens_to_end().into_iter();
+            least.map(|least| least.saturating_add(task.end_cost) <= n_more).collect()
+        }
         None => automaton.is_accepting.iter().map(|is_accepting| !task.needs_end && *is_accepting).collect(),
     };
     last.push(true);
@@ -170,22 +182,23 @@ fn can_be_filled(automaton: &TokenAutomaton, task: &Task<'_>) -> Vec<Vec<bool>> 
         let known = row.known();
         let mut layer = vec![false; n_states + 1];
         layer[n_states] = after[n_states] && known.is_none_or(|token| task.after_end.contains(&token));
-        if position < task.max_tokens {
-            let can_end = after[n_states] && known.is_none_or(|token| task.ends.contains(&token));
-            let class = known.map(|token| automaton.class(token));
-            let can_lead = |classes: &[u32]| match class {
-                None => true,
-                Some(class) => class.is_some_and(|class| classes.binary_search(&(class as u32)).is_ok()),
-            };
-            for (state, can_be_filled) in layer[..n_states].iter_mut().enumerate() {
-                *can_be_filled = can_end && automaton.is_accepting[state]
-                    || automaton
-                        .edges(state as u32)
-                        .any(|(to, classes)| after[to as usize] && can_lead(classes));
-            }
+        let may_end = after[n_states]
+            && position + task.end_cost as usize <= task.max_tokens
+            && known.is_none_or(|token| task.ends.contains(&token));
+        let may_go_on = position < task.max_tokens;
+        let class = known.map(|token| automaton.class(token));
+        let can_lead = |classes: &[u32]| match class {
+            None => true,
+            Some(class) => class.is_some_and(|class| classes.binary_search(&(class as u32)).is_ok()),
+        };
+        for (state, can_be_filled) in layer[..n_states].iter_mut().enumerate() {
+            let mut edges = automaton.edges(state as u32);
+            *can_be_filled = may_end && automaton.is_accepting[state]
+                || may_go_on && edges.any(|(to, classes)| after[to as usize] && can_lead(classes));
         }
+        meter::spend(n_states as u64)?;
         layers.push(layer);
     }
     layers.reverse();
-    layers
+    Ok(layers)
 }

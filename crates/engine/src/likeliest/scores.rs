@@ -14,8 +14,8 @@ pub(crate) const IMPOSSIBLE: f64 = -1e9;
 /// So many of the best tokens of a position are tried first, where all are scored.
 const N_RANKED: usize = 64;
 
-/// The least probability of all tokens that are not candidates. Candidates whose probabilities are rounded may sum to 1.
-const LEAST_REST: f64 = 1e-9;
+/// What is left of the probability is known only so well, as scores are rounded. If the candidates leave less, that says nothing of the others.
+const LEAST_REST: f64 = 1e-2;
 
 /// By so much the others are taken to be less probable than the least candidate.
 const MARGIN: f64 = 1e-9;
@@ -25,8 +25,8 @@ const MARGIN: f64 = 1e-9;
 pub enum Position<'a> {
     /// A logit for each id. There may be more than the vocabulary has ids: those are no tokens. Missing ones are minus infinity.
     Logits(&'a [f32]),
-    /// The best tokens, with the natural logarithms of their probabilities. All others are less probable than the least of these, and have together
-    /// what these leave. If none of them is allowed, the best token of `logits` is taken if there are some.
+    /// The best tokens, with the natural logarithms of their probabilities. Every other token is at most as probable as the least of these; together they
+    /// have the remaining probability. If none of them is allowed, the best token of `logits` is taken if there are some.
     Candidates {
         /// In any order.
         ids: &'a [u32],
@@ -112,6 +112,9 @@ impl<'a> Row<'a> {
                 let best = score_of(largest, normalizer);
                 Ok(Row { kind: Kind::Logits(logits, normalizer), best, ranked: OnceCell::new() })
             }
+            Position::Candidates { ids: [], log_probabilities: [], logits: Some(logits) } => {
+                Row::new(index, &Position::Logits(logits))
+            }
             Position::Candidates { ids, log_probabilities, logits } => {
                 Row::of_candidates(index, ids, log_probabilities, logits)
             }
@@ -139,19 +142,27 @@ impl<'a> Row<'a> {
         ranked.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         let rest = (1.0 - ranked.iter().map(|(_, score)| score.exp()).sum::<f64>()).max(LEAST_REST).ln();
         // A candidate goes before the others even where these may be as probable.
-        let beyond = ranked.last().map_or(rest, |&(_, least)| least.min(rest)) - MARGIN;
-        let best = ranked.first().map(|&(token, score)| (token.index(), score));
-        let kind = match (logits, best) {
-            (Some(logits), Some((best, score))) if best < logits.len() => {
+        let mut beyond = ranked.last().map_or(rest, |&(_, least)| least.min(rest)) - MARGIN;
+        let mut best = ranked.first().map_or(beyond, |&(_, score)| score);
+        let known = ranked.first().and_then(|&(token, score)| Some((*logits?.get(token.index())?, score)));
+        let kind = match (logits, known) {
+            (Some(logits), Some((logit, score))) => {
                 if let Some(id) = logits.iter().position(|&logit| is_bad(logit)) {
                     return Err(EngineError::bad_score(index, id as u32));
                 }
+                if logit == f32::NEG_INFINITY || score < IMPOSSIBLE {
+                    return Err(EngineError::scores_differ(index, ranked[0].0));
+                }
                 // Both say the same of the best token, so that tells by how much logits are to be moved.
-                Kind::Logits(logits, f64::from(logits[best]) - score)
+                let normalizer = f64::from(logit) - score;
+                // Nothing holds a caller to give the best tokens.
+                let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                best = best.max(score_of(largest, normalizer));
+                beyond = beyond.max(score_of(best_beside(logits, &by_id), normalizer));
+                Kind::Logits(logits, normalizer)
             }
             _ => Kind::Candidates(by_id),
         };
-        let best = ranked.first().map_or(beyond, |&(_, score)| score);
         Ok(Row { kind, best, ranked: Ranked { tokens: ranked, beyond }.into() })
     }
 
@@ -201,6 +212,17 @@ impl<'a> Row<'a> {
 /// Whether a score cannot be added up.
 fn is_bad(score: f32) -> bool {
     score.is_nan() || score == f32::INFINITY
+}
+
+/// The largest logit of the tokens that are no candidates.
+fn best_beside(logits: &[f32], candidates: &FxHashMap<TokenId, f64>) -> f32 {
+    let mut largest = f32::NEG_INFINITY;
+    for (id, &logit) in logits.iter().enumerate() {
+        if logit > largest && !candidates.contains_key(&TokenId(id as u32)) {
+            largest = logit;
+        }
+    }
+    largest
 }
 
 /// The score of a logit.

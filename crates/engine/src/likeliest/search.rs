@@ -25,7 +25,7 @@ pub(crate) trait Paths {
 
     fn key(&self, state: &Self::State) -> Self::Key;
 
-    /// Adds tokens that may stand at `position` after `state`: to each state the best one at least. Returns a bound on the scores of those that are left
+    /// Adds tokens that may stand at `position` after `state`: for each next state, at least the best one that leads to it. Returns a bound on the scores of those that are left
     /// out; minus infinity if none are.
     ///
     /// # Errors
@@ -199,7 +199,8 @@ impl<S> Layer<S> {
         Ok(next)
     }
 
-    /// Keeps the best `width` states from which the rest can be filled. False if they are few because it cannot be from others, or that is not known.
+    /// Keeps the best `width` states from which the rest can be filled. False if few are kept because
+    /// others cannot be completed, or may not be.
     fn keep_best<P: Paths<State = S>>(
         &mut self,
         paths: &mut P,

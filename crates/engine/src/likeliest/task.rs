@@ -15,6 +15,8 @@ pub(crate) struct Task<'a> {
     pub(crate) max_tokens: usize,
     /// If the text may go on after the last position: how many tokens may come there, its end included.
     pub(crate) n_more: Option<u32>,
+    /// How many tokens the end of a text takes: none where the vocabulary has no end-of-sequence token.
+    pub(crate) end_cost: u32,
     /// Whether a text that ends with the last position needs a token for that.
     pub(crate) needs_end: bool,
     /// Tokens that are no part of a text.

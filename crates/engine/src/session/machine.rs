@@ -20,13 +20,16 @@ use crate::reader::{Reader, Terminals};
 use crate::shared::Shared;
 use crate::watch::{WatchMemo, Watcher};
 
+/// So many tables of configurations are kept.
+const MAX_AUTOMATA: usize = 4;
+
 /// The lazily built tables of one grammar.
 pub(crate) struct Machine {
     pub(crate) reader: Reader,
     pub(crate) limits: LimitsMemo,
     watch: WatchMemo,
-    /// The configurations as a table, if there are few; and where there are many.
-    automaton: Option<Arc<TokenAutomaton>>,
+    /// The configurations as tables, where there are few, the last one made first; and from which there are many.
+    automata: Vec<Arc<TokenAutomaton>>,
     without_automaton: FxHashSet<ConfigId>,
     counted: Counted,
 }
@@ -72,7 +75,7 @@ impl Machine {
             reader,
             limits,
             watch,
-            automaton: None,
+            automata: Vec::new(),
             without_automaton: FxHashSet::default(),
             counted,
         })
@@ -374,14 +377,17 @@ impl Machine {
         if self.without_automaton.contains(&config) {
             return Some(None);
         }
-        let known = self.automaton.as_ref().filter(|automaton| automaton.state(config).is_some());
+        let known = self.automata.iter().find(|automaton| automaton.state(config).is_some());
         known.map(|automaton| Some(automaton.clone()))
     }
 
     /// Keeps the table of the configurations after `config`, or that there are too many.
     pub(crate) fn keep_automaton(&mut self, config: ConfigId, automaton: Option<Arc<TokenAutomaton>>) {
         match automaton {
-            Some(automaton) => self.automaton = Some(automaton),
+            Some(automaton) => {
+                self.automata.insert(0, automaton);
+                self.automata.truncate(MAX_AUTOMATA);
+            }
             None => _ = self.without_automaton.insert(config),
         }
     }
@@ -399,7 +405,7 @@ impl Machine {
         self.reader.clear_memo();
         self.limits.clear();
         self.watch.clear();
-        self.automaton = None;
+        self.automata.clear();
         self.without_automaton.clear();
     }
 
@@ -426,7 +432,8 @@ impl Machine {
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        let automaton = self.automaton.as_ref().map_or(0, |automaton| automaton.memory_usage());
-        self.reader.memory_usage() + self.limits.memory_usage() + self.watch.n_bytes() + automaton
+        let automata: usize = self.automata.iter().map(|automaton| automaton.memory_usage()).sum();
+        let without = self.without_automaton.capacity() * size_of::<ConfigId>();
+        self.reader.memory_usage() + self.limits.memory_usage() + self.watch.n_bytes() + automata + without
     }
 }

@@ -27,23 +27,23 @@ _MOST_SURE = 1 - 1e-6
 
 
 class LogitsProcessor:
-    """Makes the likeliest block that a grammar allows the one that `generate` of DiffusionGemma keeps.
+    """Makes DiffusionGemma's `generate` keep the likeliest block that a grammar allows.
 
     * `grammar`: one for all rows, or a list with one for each row of the batch: a `CompiledGrammar`, or anything that `Compiler.compile`
       takes, such as a Pydantic model or a JSON Schema as a dict.
     * `tokenizer`: the model's tokenizer, as `transformers` loads it, or a `Tokenizer` or `Compiler` of this package. Only a grammar that isn't
       compiled needs it.
-    * `max_tokens`: the most tokens of a text, the end-of-sequence token included. In `generate`, `max_new_tokens` or `max_length` limits
-      it by itself: texts are complete within them. A limit that is too low for any text is a ValueError. In a loop of your own, a text without a
+    * `max_tokens`: the most tokens of a text, the end-of-sequence token included. In `generate`, `max_new_tokens` (or
+      `max_length`) is the limit if it is lower: texts are complete within it. A limit that is too low for any text is a ValueError. In a loop of your own, a text without a
       limit is complete within its first block.
     * `candidates`: how many tokens of each position are looked at; the others stay on the model's device. Where the grammar allows
       none of them, all scores are looked at.
-    * `beam`: that of `Matcher.likeliest`.
+    * `beam`: as in `Matcher.likeliest`.
 
     A block that is not the last may end in the middle of a text, which the next blocks complete. Texts end with the ids at which `generate`
     stops. The scores are not changed in place. A processor can be used again, but not for two calls at once.
 
-    Raises ValueError if a block has been appended that the grammar refuses.
+    Raises ValueError if the text so far has a token that the grammar does not allow.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class LogitsProcessor:
         texts, self._texts = self._texts, None
         if texts is None or not texts.continues(input_ids, call):
             texts = _Texts(self._grammars, input_ids, self._max_tokens, call)
-        texts.update(as_array(input_ids[:, texts.width :]), input_ids.shape[1])
+        texts.update(as_array(input_ids[:, texts.width :]), input_ids.shape[1], call.ended)
         self._texts = texts
         rows = [row for row in range(scores.shape[0]) if row not in call.finished]
         lifted = scores.clone()
@@ -102,15 +102,21 @@ class LogitsProcessor:
         local = running_call("transformers.models.diffusion_gemma.generation_diffusion_gemma", "generate", has_this)
         if local is None:
             return _Call()
-        config, finished = local["generation_config"], local["finished_denoising"]
+        config, ended = local["generation_config"], _rows(local["finished_sequences"])
         ends = config.eos_token_id
         return _Call(
             key=config,
             max_tokens=local["max_new_tokens"],
             ends=None if ends is None else [ends] if isinstance(ends, int) else list(ends),
             padding=config.pad_token_id,
-            finished=frozenset(finished.nonzero().flatten().tolist()) if finished.any() else frozenset(),
+            ended=ended,
+            finished=ended | _rows(local["finished_denoising"]),
         )
+
+
+def _rows(flags: torch.Tensor) -> frozenset[int]:
+    """The rows for which a flag is set."""
+    return frozenset(flags.nonzero().flatten().tolist())
 
 
 class _Call(NamedTuple):
@@ -122,8 +128,10 @@ class _Call(NamedTuple):
     ends: Sequence[int] | None = None
     """The ids at which the host stops."""
     padding: int | None = None
+    ended: frozenset[int] = frozenset()
+    """Rows whose text the host has ended, for whatever reason; it pads them."""
     finished: frozenset[int] = frozenset()
-    """Rows whose block is done: the host does not look at their scores."""
+    """Rows at whose scores the host does not look: their block or their text is done."""
 
 
 class _Texts:
@@ -153,11 +161,14 @@ class _Texts:
         n_rows, n_prompt = self._prompts.shape
         return ids.shape[0] == n_rows and ids.shape[1] >= self.width and bool((as_array(ids[:, :n_prompt]) == self._prompts).all())
 
-    def update(self, blocks: Any, width: int) -> None:
-        """Reads what was appended to each text."""
+    def update(self, blocks: Any, width: int, ended: frozenset[int]) -> None:
+        """Reads what was appended to each text, but to those that have ended."""
         for row, (matcher, tokens) in enumerate(zip(self._matchers, blocks.tolist(), strict=True)):
-            n_accepted = matcher.accept_tokens(tokens)
-            if n_accepted < len(tokens) and not matcher.is_terminated():
+            n_accepted = 0
+            # A call may stop at a compiler's limit on work.
+            while row not in ended and (n_more := matcher.accept_tokens(tokens[n_accepted:])):
+                n_accepted += n_more
+            if n_accepted < len(tokens) and row not in ended and not matcher.is_terminated():
                 raise ValueError(
                     f"row {row} has a token, number {self._n_written + n_accepted} of its text, that this processor did not choose: "
                     f"{matcher.explain(tokens[n_accepted])}. Is the processor used for two generations at once, or does something after it "
@@ -181,16 +192,24 @@ class _Texts:
         best = wanted.topk(min(n_candidates, wanted.shape[2]), dim=-1)
         normalizers = torch.stack([row.float().logsumexp(-1) for row in wanted])
         ids, log_probabilities = best.indices.cpu(), (best.values.float() - normalizers[..., None]).cpu()
-        left = None if self._limit is None else self._limit - self._n_written
+        left = None if self._limit is None else max(self._limit - self._n_written, 0)
         matchers = [self._matchers[row] for row in rows]
         found = likeliest_batch(
             matchers, candidates=(ids, log_probabilities), beam=beam, max_tokens=[left] * len(rows), padding=self._padding
         )
-        for at, (matcher, text) in enumerate(zip(matchers, found, strict=True)):
-            if _are_candidates(text, ids[at].tolist()):
-                continue
-            candidates = (ids[at], log_probabilities[at])
-            found[at] = matcher.likeliest(wanted[at], candidates=candidates, beam=beam, max_tokens=left, padding=self._padding)
+        # Where the grammar allows none of the candidates of a position, all scores decide.
+        again = [at for at, text in enumerate(found) if not _are_candidates(text, ids[at].tolist())]
+        if again:
+            better = likeliest_batch(
+                [matchers[at] for at in again],
+                wanted[again],
+                candidates=(ids[again], log_probabilities[again]),
+                beam=beam,
+                max_tokens=[left] * len(again),
+                padding=self._padding,
+            )
+            for at, text in zip(again, better, strict=True):
+                found[at] = text
         return [self._with_host_ends(text, wanted[at]) for at, text in enumerate(found)]
 
     def _with_host_ends(self, text: Likeliest, scores: torch.Tensor) -> list[int]:

@@ -11,9 +11,13 @@ use crate::ground::MANY;
 use crate::likeliest::{
     Closure, Finite, Found, IMPOSSIBLE, Paths, Position, Scores, Task, TokenAutomaton, search,
 };
+use crate::session::machine::Machine;
 use crate::session::state::State;
 use crate::{EngineError, Error};
 use paths::{Reached, Sessions};
+
+/// The most positions.
+const MAX_POSITIONS: usize = 65_536;
 
 /// The states of a layer in the first, quick search.
 const NARROW: usize = 4;
@@ -68,7 +72,7 @@ pub struct Likeliest {
     pub status: LikeliestStatus,
 }
 
-/// What a canvas says beyond that.
+/// What a canvas adds to the question.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfCanvas<'a> {
@@ -83,8 +87,8 @@ impl Matcher {
     /// highest sum of scores.
     ///
     /// After the end of the text come padding tokens, whose scores count. Of several equally likely texts the same one is found whatever was asked before.
-    /// The answer is exact for grammars whose texts pass through at most some thousand states (every regular expression of moderate size), and
-    /// often for others: it says so.
+    /// If all logits are given and the texts of the grammar pass through at most 1,024 states, the answer is exact; for others it often is. Its status says
+    /// so. With a lexer it is meant of the texts that a session accepts. [`Limits::mask_work`](crate::Limits::mask_work) is not heeded.
     ///
     /// # Errors
     /// If no text fits, there is no position, a score is not a number or plus infinity, or a limit is reached.
@@ -129,6 +133,9 @@ impl Matcher {
         if positions.is_empty() {
             return Err(EngineError::no_positions().into());
         }
+        if positions.len() > MAX_POSITIONS {
+            return Err(EngineError::too_many_positions(positions.len(), MAX_POSITIONS).into());
+        }
         let task = self.task(positions, config, canvas)?;
         // Limits on tokens are part of the task, and a block of a diffusion model is worth the work that it takes.
         let session = Matcher { max_tokens: None, ..self.fork().unbounded() };
@@ -139,7 +146,7 @@ impl Matcher {
         let found = match automaton.as_ref().and_then(|known| Some((known, known.state(self.state.config)?)))
         {
             Some((automaton, start)) => {
-                best_path(&mut Finite::new(automaton, &task), start, &task, usize::MAX, least)?
+                best_path(&mut Finite::new(automaton, &task)?, start, &task, usize::MAX, least)?
             }
             None => {
                 let start = match self.state.is_terminated {
@@ -152,7 +159,8 @@ impl Matcher {
         let best = found.best.into_iter().chain(witness).reduce(|a, b| if b.1 > a.1 { b } else { a });
         let Some((ids, score)) = best else { return Err(self.nothing_fits(&task, found.left_out).into()) };
         let (n_tokens, is_complete) = session.read(&ids, &task)?;
-        let may_be_better = found.left_out > score + 1e-9 * score.abs();
+        // Some texts may be left out of the grammar itself.
+        let may_be_better = self.grammar.is_bound() || found.left_out > score + 1e-9 * score.abs();
         let is_known = ids.iter().zip(&task.scores.rows).all(|(&token, row)| row.knows(token));
         Ok(Likeliest {
             ids,
@@ -183,7 +191,8 @@ impl Matcher {
         };
         let n_positions = positions.len();
         let left = self.max_tokens.map(|limit| limit.saturating_sub(self.state.n_tokens));
-        let asked = config.max_tokens.unwrap_or(n_positions + usize::from(is_canvas && !eos.is_empty()));
+        let end_cost = u32::from(!eos.is_empty());
+        let asked = config.max_tokens.unwrap_or(n_positions + if is_canvas { end_cost as usize } else { 0 });
         let max_tokens = left.map_or(asked, |left| left.min(asked));
         let n_more = match config.max_tokens {
             Some(_) if max_tokens > n_positions => Some((max_tokens - n_positions).min(MANY as usize) as u32),
@@ -195,6 +204,7 @@ impl Matcher {
             after_end,
             max_tokens,
             n_more,
+            end_cost,
             needs_end: !is_canvas && !eos.is_empty(),
             blanks: canvas.map_or(&[], |canvas| canvas.blanks),
         })
@@ -243,6 +253,13 @@ impl Matcher {
         }
         let mut closure = Closure::new(start);
         let automaton = loop {
+            // From a configuration that leads to too many, there are too many.
+            let is_hopeless = |machine: &mut Machine| {
+                Ok(closure.next().is_some_and(|next| matches!(machine.known_automaton(next), Some(None))))
+            };
+            if self.ask(is_hopeless)? {
+                break None;
+            }
             match self.ask(|machine| closure.explore(&mut machine.reader)) {
                 Ok(Some(true)) => {}
                 Ok(Some(false)) => {

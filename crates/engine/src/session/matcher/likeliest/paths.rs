@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maskwright_vocabulary::{Mask, TokenId};
+use maskwright_vocabulary::{Mask, TokenId, mask_remove};
 
 use crate::ground::MANY;
 use crate::likeliest::{Edge, Paths, Ranked, Row, Task, Wanted};
@@ -83,10 +83,12 @@ impl<'a> Sessions<'a> {
             Err(error) if error.is_budget_search() => return Ok((Vec::new(), row.ranked().beyond)),
             filled => filled?,
         };
-        let is_new = |token: &TokenId| tried.iter().all(|(other, _)| other != token);
+        let is_tried =
+            |mask: &mut Mask| tried.iter().for_each(|&(token, _)| mask_remove(mask.words_mut(), token));
+        is_tried(&mut self.mask);
         let mut best: Vec<(TokenId, f64)> = Vec::new();
         let mut beyond = f64::NEG_INFINITY;
-        for token in self.mask.iter().filter(is_new) {
+        for token in self.mask.iter() {
             let score = row.score(token);
             if best.len() == MIN_EDGES && score <= best[MIN_EDGES - 1].1 {
                 beyond = beyond.max(score);
@@ -104,12 +106,16 @@ impl<'a> Sessions<'a> {
             match self.session.ask(|machine| machine.least_at(state)) {
                 Ok((least, _)) => {
                     session.max_tokens = Some(state.n_tokens + least as usize);
-                    session.fill(self.mask.words_mut(), None)?;
+                    match session.fill(self.mask.words_mut(), None) {
+                        Err(error) if error.is_budget_search() => {}
+                        filled => _ = filled?,
+                    }
+                    is_tried(&mut self.mask);
                 }
                 Err(error) if error.is_budget_search() => {}
                 Err(error) => return Err(error),
             }
-            let first = self.mask.iter().find(is_new);
+            let first = self.mask.iter().next();
             best = first.map(|token| (token, row.score(token))).into_iter().collect();
         }
         if status == MaskStatus::Bound {
@@ -143,15 +149,16 @@ impl Paths for Sessions<'_> {
             edges.extend(task.best_of(row, &task.after_end).map(ended));
             return Ok(f64::NEG_INFINITY);
         };
-        let Some(left) = task.max_tokens.checked_sub(position + 1) else { return Ok(f64::NEG_INFINITY) };
-        let left = u32::try_from(left).unwrap_or(MANY);
+        let may_end = position + task.end_cost as usize <= task.max_tokens;
         // What ends the text here is no part of it.
-        let ends = match self.session.accepts(state)? {
+        let ends = match may_end && self.session.accepts(state)? {
             false => Vec::new(),
             true if self.session.grammar.has_named_ends() => self.session.end_tokens(state.config)?,
             true => task.ends.clone(),
         };
         edges.extend(task.best_of(row, &ends).map(ended));
+        let Some(left) = task.max_tokens.checked_sub(position + 1) else { return Ok(f64::NEG_INFINITY) };
+        let left = u32::try_from(left).unwrap_or(MANY);
         let Ranked { tokens, beyond } = row.ranked();
         let n_ranked = tokens.partition_point(|&(_, score)| score >= wanted.floor);
         let mut tried = tokens[..n_ranked].to_vec();
