@@ -314,7 +314,7 @@ impl Canvas {
 
     /// The likeliest text that fills the canvas, given what a model says of the tokens of each position: the one with the greatest sum of
     /// scores at the masked ones. Known positions keep their tokens and add nothing to the score. `beam` is as in
-    /// [`LikeliestConfig`](maskwright_engine::LikeliestConfig). Never less likely than [`complete`](Canvas::complete).
+    /// [`LikeliestConfig`]. Never less likely than [`complete`](Canvas::complete).
     ///
     /// # Errors
     /// If there is not one [`Position`] for each position, nothing fills the canvas, or that is not found out within the limit on work.

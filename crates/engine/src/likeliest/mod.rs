@@ -7,7 +7,7 @@
 //! * [`Scores`]: what is known of the tokens of each position, and the most that the positions ahead can give.
 //! * [`Paths`]: what states there are, and which tokens lead from one to the next. [`Finite`] has them in a table of few classes of
 //!   tokens, where the texts of a grammar pass through few states; sessions have them otherwise (`session/matcher/likeliest.rs`).
-//! * [`search`]: the best path, layer by layer, with a limit on the states of a layer.
+//! * [`search()`]: the best path, layer by layer, with a limit on the states of a layer.
 //!
 //! An answer is exact if nothing was left out that could have been better: neither states beyond the limit nor tokens that were not tried. Both are
 //! bounded by the score of the path so far and the best score of each position ahead.
