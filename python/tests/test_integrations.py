@@ -410,12 +410,12 @@ def test_from_hf_takes_width_and_ends_of_the_model(hf):
 
 def test_a_compiler_is_kept_as_long_as_its_tokenizer(hf):
     owner = Tokenizer(hf.backend_tokenizer, 3)
-    made = [transformers._compiler(owner) for _ in range(2)]
+    made = [_session.compiler_of_hf(owner) for _ in range(2)]
     assert made[0] is made[1] and made[0].tokenizer.eos_token_ids == [3]
     owner.eos_token_id = 4
-    assert transformers._compiler(owner).tokenizer.eos_token_ids == [4]
-    assert transformers._compiler(made[0].tokenizer).tokenizer is made[0].tokenizer
-    assert transformers._compiler(made[0]) is made[0]
+    assert _session.compiler_of_hf(owner).tokenizer.eos_token_ids == [4]
+    assert _session.compiler_of_hf(made[0].tokenizer).tokenizer is made[0].tokenizer
+    assert _session.compiler_of_hf(made[0]) is made[0]
     n_kept, gone = len(_session._COMPILERS), weakref.ref(owner)
     del owner
     gc.collect()
