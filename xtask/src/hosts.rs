@@ -108,7 +108,11 @@ fn judge_tool_calls(passed_on: &[String]) -> anyhow::Result<()> {
 /// The tests of a host that shares an environment with others.
 fn tests(host: Host) -> &'static [&'static str] {
     match host {
-        Host::Transformers => &["python/hosts/test_transformers.py", "python/hosts/test_tool_calls.py"],
+        Host::Transformers => &[
+            "python/hosts/test_transformers.py",
+            "python/hosts/test_tool_calls.py",
+            "python/hosts/test_diffusion_gemma.py",
+        ],
         Host::LlamaCpp => &["python/hosts/test_llama_cpp.py"],
         Host::Outlines => &["python/hosts/test_outlines.py"],
         Host::Xgrammar | Host::Vllm | Host::VllmDrafts | Host::Newest | Host::Sglang | Host::ToolCalls => &[],
