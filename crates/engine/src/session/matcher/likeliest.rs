@@ -100,7 +100,7 @@ impl Matcher {
     /// # let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
     /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
-    /// # let regex = Regex::literal("a").plus().then(&Regex::literal("b"));
+    /// # let regex = Regex::concat([Regex::literal("a").plus(), Regex::literal("b")]);
     /// # let grammar = compiler.compile(Grammar::from_regex(regex), &Fuel::new(1_000)).unwrap();
     /// use maskwright::{LikeliestConfig, LikeliestStatus, Matcher, Position, TokenId};
     /// // The grammar is that of the regular expression `a+b`; the tokens are `a`, `b` and one that ends texts.
