@@ -99,7 +99,7 @@ impl<'py> Scores<'py> {
         Ok(Scores { logits, candidates, n_texts })
     }
 
-    /// By text, what is known of each position.
+    /// The positions of each text.
     ///
     /// # Errors
     /// None: the arrays are contiguous.

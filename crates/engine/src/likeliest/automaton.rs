@@ -21,9 +21,6 @@ const MAX_ENTRIES: usize = 8_000_000;
 /// No state.
 const DEAD: u32 = u32::MAX;
 
-/// No class: a token that no state allows.
-const NO_CLASS: u32 = u32::MAX;
-
 /// The configurations that the bytes of texts lead to from one of them, found one after the other.
 pub(crate) struct Closure {
     configs: Vec<ConfigId>,
@@ -120,8 +117,6 @@ pub(crate) struct TokenAutomaton {
     /// Those between tokens, by configuration. Others are numbered too, but have no edges.
     states: FxHashMap<ConfigId, u32>,
     pub(crate) is_accepting: Vec<bool>,
-    /// By token; [`NO_CLASS`] if no state allows it.
-    class_of: Vec<u32>,
     /// The tokens that some state allows, ascending, each with its class.
     tokens: Vec<(TokenId, u32)>,
     /// By class.
@@ -167,14 +162,15 @@ impl TokenAutomaton {
         }
         let mut by_sum: FxHashMap<u128, u32> = FxHashMap::default();
         let mut first_tokens: Vec<TokenId> = Vec::new();
-        let mut class_of = vec![NO_CLASS; n_vocab];
-        for (id, &sum) in sums.iter().enumerate().filter(|&(_, &sum)| sum != 0) {
-            class_of[id] = *by_sum.entry(sum).or_insert_with(|| {
-                first_tokens.push(TokenId(id as u32));
+        let mut tokens = Vec::new();
+        for (id, sum) in sums.into_iter().enumerate().filter(|&(_, sum)| sum != 0) {
+            let token = TokenId(id as u32);
+            let class = *by_sum.entry(sum).or_insert_with(|| {
+                first_tokens.push(token);
                 first_tokens.len() as u32 - 1
             });
+            tokens.push((token, class));
         }
-        drop(sums);
         let texts = first_tokens.iter().enumerate();
         let texts =
             texts.filter_map(|(class, &token)| Some((vocabulary.text(token)?, TokenId(class as u32))));
@@ -183,8 +179,8 @@ impl TokenAutomaton {
         let mut classes = Vec::new();
         for state in between {
             let mut to_class = Vec::new();
-            closure
-                .walk(&trie, state, |tokens, to| to_class.extend(tokens.iter().map(|class| (to, class.0))));
+            let add = |tokens: &[TokenId], to| to_class.extend(tokens.iter().map(|class| (to, class.0)));
+            meter::spend(closure.walk(&trie, state, add) as u64)?;
             to_class.sort_unstable();
             if classes.len() + to_class.len() > MAX_ENTRIES {
                 return Ok(None);
@@ -197,15 +193,12 @@ impl TokenAutomaton {
             }
             edges[state as usize] = groups.into();
         }
-        let tokens = class_of.iter().enumerate().filter(|&(_, &class)| class != NO_CLASS);
-        let tokens = tokens.map(|(id, &class)| (TokenId(id as u32), class)).collect();
         // Where tokens never end there are no edges, so nothing is known of the texts from there.
         let states = closure.states.iter().filter(|&(_, &state)| is_between[state as usize]);
         let states = states.map(|(&config, &state)| (config, state)).collect();
         Ok(Some(TokenAutomaton {
             states,
             is_accepting: closure.explored.iter().map(|explored| explored.is_accepting).collect(),
-            class_of,
             tokens,
             first_tokens,
             edges,
@@ -233,8 +226,8 @@ impl TokenAutomaton {
 
     /// The class of a token, if some state allows it.
     pub(crate) fn class(&self, token: TokenId) -> Option<usize> {
-        let class = self.class_of.get(token.index()).copied().filter(|&class| class != NO_CLASS);
-        class.map(|class| class as usize)
+        let at = self.tokens.binary_search_by_key(&token, |&(token, _)| token).ok()?;
+        Some(self.tokens[at].1 as usize)
     }
 
     /// The tokens that some state allows, ascending, each with its class.
@@ -277,7 +270,7 @@ impl TokenAutomaton {
     pub(crate) fn memory_usage(&self) -> usize {
         let n_groups: usize = self.edges.iter().map(|edges| edges.len()).sum();
         8 * self.tokens.len()
-            + 4 * (self.class_of.len() + self.classes.len() + self.first_tokens.len())
+            + 4 * (self.classes.len() + self.first_tokens.len())
             + 12 * n_groups
             + 64 * self.n_states()
     }

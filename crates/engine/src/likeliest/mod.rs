@@ -4,7 +4,7 @@
 //! grammar has the highest sum of scores, one token for each position. That is Viterbi's algorithm over the states of a session:
 //! paths that reach the same state have the same continuations, so the best of them is kept.
 //!
-//! * [`Scores`]: what is known of the tokens of each position, and the most that the positions ahead can give.
+//! * [`Scores`]: the scores of the tokens at each position, and the most that the positions ahead can add.
 //! * [`Paths`]: what states there are, and which tokens lead from one to the next. [`Finite`] has them in a table of few classes of
 //!   tokens, where the texts of a grammar pass through few states; sessions have them otherwise (`session/matcher/likeliest.rs`).
 //! * [`search()`]: the best path, layer by layer, with a limit on the states of a layer.

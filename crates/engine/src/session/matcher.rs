@@ -433,7 +433,7 @@ impl Matcher {
     ) -> Result<Option<State>, EngineError> {
         // Where a token can be part of the text and can end it, it ends it.
         let is_end = self.grammar.vocabulary().is_eos(token)
-            && self.ask(|machine| Ok(machine.reader.is_accepting(state.config)))?
+            && self.accepts(state)?
             && self.end_tokens(state.config)?.contains(&token);
         if is_end {
             let has_room = self.max_tokens.is_none_or(|limit| state.n_tokens < limit);
@@ -456,6 +456,11 @@ impl Matcher {
             }
         };
         Ok(fits.then_some(next))
+    }
+
+    /// Whether the text may end at `state`.
+    fn accepts(&self, state: &State) -> Result<bool, EngineError> {
+        self.ask(|machine| Ok(machine.reader.is_accepting(state.config)))
     }
 
     /// How far `bytes` can be read after `state`, and the state there.

@@ -41,8 +41,13 @@ impl State {
 
     /// Whether the same texts can follow.
     pub(crate) fn is_alike(&self, other: &State) -> bool {
-        let watch = |state: &State| state.watching.as_ref().map(|watching| Arc::as_ptr(watching).addr());
-        self.config == other.config && self.within == other.within && watch(self) == watch(other)
+        self.key() == other.key()
+    }
+
+    /// What decides which texts can follow; good while the state lives.
+    pub(crate) fn key(&self) -> (ConfigId, ConfigId, Option<usize>) {
+        let watching = self.watching.as_ref().map(|watching| Arc::as_ptr(watching).addr());
+        (self.config, self.within, watching)
     }
 
     /// Where the sequence stands, if the grammar has a watch.

@@ -31,7 +31,7 @@ const MASKED_NEAR: [[usize; 2]; 2] = [[0, 3], [3, 3]];
 /// Few are one in so many tokens of the vocabulary.
 const FEW: usize = 128;
 
-/// The most lattices of which it is kept what they say about a position.
+/// For so many lattices, what they say about a position is kept.
 const MAX_AROUNDS: usize = 256;
 
 /// About how many facts are made to refuse tokens that way.

@@ -11,8 +11,6 @@ use crate::ground::MANY;
 use crate::likeliest::{
     Closure, Finite, Found, IMPOSSIBLE, Paths, Position, Scores, Task, TokenAutomaton, search,
 };
-use crate::session::machine::Machine;
-use crate::session::state::State;
 use crate::{EngineError, Error};
 use paths::{Reached, Sessions};
 
@@ -227,10 +225,6 @@ impl Matcher {
         Ok((ids.len(), state.is_terminated || !task.needs_end && self.accepts(&state)?))
     }
 
-    fn accepts(&self, state: &State) -> Result<bool, EngineError> {
-        self.ask(|machine| Ok(machine.reader.is_accepting(state.config)))
-    }
-
     /// Why no text was found; `left_out` bounds what others may score.
     fn nothing_fits(&self, task: &Task<'_>, left_out: f64) -> EngineError {
         match self.ask(|machine| machine.least_at(&self.state)) {
@@ -253,14 +247,12 @@ impl Matcher {
         }
         let mut closure = Closure::new(start);
         let automaton = loop {
-            // From a configuration that leads to too many, there are too many.
-            let is_hopeless = |machine: &mut Machine| {
-                Ok(closure.next().is_some_and(|next| matches!(machine.known_automaton(next), Some(None))))
-            };
-            if self.ask(is_hopeless)? {
-                break None;
-            }
-            match self.ask(|machine| closure.explore(&mut machine.reader)) {
+            let explored = self.ask(|machine| match closure.next() {
+                // From a configuration that leads to too many, there are too many.
+                Some(next) if matches!(machine.known_automaton(next), Some(None)) => Ok(None),
+                _ => closure.explore(&mut machine.reader),
+            });
+            match explored {
                 Ok(Some(true)) => {}
                 Ok(Some(false)) => {
                     let _breaks = self.breaks_on_panic();

@@ -1,7 +1,5 @@
 //! Paths through the states of sessions, for grammars that pass through many.
 
-use std::sync::Arc;
-
 use maskwright_vocabulary::{Mask, TokenId, mask_remove};
 
 use crate::ground::MANY;
@@ -83,9 +81,9 @@ impl<'a> Sessions<'a> {
             Err(error) if error.is_budget_search() => return Ok((Vec::new(), row.ranked().beyond)),
             filled => filled?,
         };
-        let is_tried =
+        let remove_tried =
             |mask: &mut Mask| tried.iter().for_each(|&(token, _)| mask_remove(mask.words_mut(), token));
-        is_tried(&mut self.mask);
+        remove_tried(&mut self.mask);
         let mut best: Vec<(TokenId, f64)> = Vec::new();
         let mut beyond = f64::NEG_INFINITY;
         for token in self.mask.iter() {
@@ -110,7 +108,7 @@ impl<'a> Sessions<'a> {
                         Err(error) if error.is_budget_search() => {}
                         filled => _ = filled?,
                     }
-                    is_tried(&mut self.mask);
+                    remove_tried(&mut self.mask);
                 }
                 Err(error) if error.is_budget_search() => {}
                 Err(error) => return Err(error),
@@ -127,12 +125,10 @@ impl<'a> Sessions<'a> {
 
 impl Paths for Sessions<'_> {
     type State = Reached;
-    type Key = Option<(ConfigId, ConfigId, usize)>;
+    type Key = Option<(ConfigId, ConfigId, Option<usize>)>;
 
     fn key(&self, reached: &Reached) -> Self::Key {
-        let Reached::Text(state) = reached else { return None };
-        let watching = state.watching.as_ref().map_or(0, |watching| Arc::as_ptr(watching).addr());
-        Some((state.config, state.within, watching))
+        if let Reached::Text(state) = reached { Some(state.key()) } else { None }
     }
 
     fn edges(
