@@ -43,10 +43,11 @@ pub(crate) fn likeliest_batch(
             )));
         }
     };
+    let config = config(beam, None, padding)?;
     let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
     let mut jobs = Vec::new();
     for (row, (positions, limit)) in scores.positions()?.into_iter().zip(limits).enumerate() {
-        let config = config(Count(beam.0), limit, padding.as_ref().map(|&Int(id)| Int(id)))?;
+        let config = LikeliestConfig { max_tokens: limit.map(|Count(limit)| limit), ..config.clone() };
         jobs.push(Job { row, matcher: matchers[row], positions, config, found: None });
     }
     let n_threads = batch::n_threads(matchers.iter().copied());

@@ -84,7 +84,7 @@ class Session:
         pads = call.pads() if refusals else None
         for refusal in refusals:
             if not call.drafts and refusal.token not in (pads or ()):
-                raise _refused(refusal)
+                raise refused(refusal)
         mask = rows.masks(width, skip=[refusal.row for refusal in refusals])
         self._rows, self._key = rows, call.key
         return mask
@@ -127,7 +127,8 @@ def _levels_to_host() -> int:
     return levels
 
 
-def _refused(refusal: Refusal) -> ValueError:
+def refused(refusal: Refusal) -> ValueError:
+    """The error for a token in a row that its processor did not allow."""
     return ValueError(
         f"row {refusal.row} has a token, number {refusal.position} of its text, that this processor did not allow: "
         f"{refusal.why}. Is the processor used for two generations at once, or does something after it change the "

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskwright._maskwright import Likeliest, Matcher, likeliest_batch
-from maskwright.integrations._session import as_array, compiler_of_hf, grammars_of, running_call
+from maskwright.integrations._rows import Refusal
+from maskwright.integrations._session import as_array, compiler_of_hf, grammars_of, refused, running_call
 
 if TYPE_CHECKING:
     import torch
@@ -169,11 +170,8 @@ class _Texts:
             while row not in ended and (n_more := matcher.accept_tokens(tokens[n_accepted:])):
                 n_accepted += n_more
             if n_accepted < len(tokens) and row not in ended and not matcher.is_terminated():
-                raise ValueError(
-                    f"row {row} has a token, number {self._n_written + n_accepted} of its text, that this processor did not choose: "
-                    f"{matcher.explain(tokens[n_accepted])}. Is the processor used for two generations at once, or does something after it "
-                    "change the scores? In a loop of your own, call reset() before another prompt"
-                )
+                token = tokens[n_accepted]
+                raise refused(Refusal(row, self._n_written + n_accepted, token, matcher.explain(token)))
         self._n_written += blocks.shape[1]
         self.width = width
 
