@@ -8,10 +8,10 @@ use maskwright_grammar::{Grammar, GrammarError, Layout, LexedGrammar, collapse_r
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
+use crate::bytes::Tables;
 use crate::lexed::{LexedReader, LexedTables, LexerForm};
 use crate::reader::{Reader, Relation, Unread};
 use crate::right_recursion::repeat_tails;
-use crate::tables::Tables;
 use crate::{Error, InfillError};
 
 /// What infilling may spend, in work units and sizes that are the same on every machine.

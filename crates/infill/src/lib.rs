@@ -14,12 +14,12 @@
 //! 1. `canvas` and `template` hold what is known, and state a `question`.
 //! 2. `solver` answers it: near the last witness (`near`) if it can, else by searches and refutations of increasing
 //!    size. `masks` does so for all tokens of a place. `tidy` makes the free text of a witness plainer.
-//! 3. A `reader` searches one form of the grammar: `over_bytes` by a chart of the `lattice` (`chart`, `derivation`),
-//!    `lexed` by a chart of the graph that a lexer makes of it. `wide` makes lattices with more texts, which are
+//! 3. A `reader` searches one form of the grammar: `bytes` by a `chart` of the bytes of the `lattice`,
+//!    `lexed` by the same `chart` of the graph that a lexer makes of it. `wide` makes lattices with more texts, which are
 //!    cheap to refute with.
 //! 4. `judge` reads each proposed text in a session. Only what it accepts counts.
 //!
-//! What a terminal says about the vocabulary does not depend on the position. It is computed once (`scan`) and kept
+//! What a terminal says about the vocabulary does not depend on the position. It is computed once (`scan` of `bytes` and of `lexed`) and kept
 //! by the [`Infiller`], for all canvases and templates of one grammar.
 //!
 //! Not for text that is written from left to right: a session (`maskwright_engine::Matcher`) is faster there.
@@ -27,11 +27,10 @@
 //! The theory, a worked example and the cost are in `docs/design/infilling.md`; the README of this crate covers
 //! grammars with a lexer.
 
+mod bytes;
 mod canvas;
 mod chart;
-mod derivation;
 mod error;
-mod expand;
 mod filling;
 mod infiller;
 mod inline;
@@ -41,14 +40,11 @@ mod lexed;
 mod masks;
 mod near;
 mod node_sets;
-mod over_bytes;
 mod question;
 mod reader;
 mod rewriting;
 mod right_recursion;
-mod scan;
 mod solver;
-mod tables;
 mod template;
 mod tidy;
 mod wide;

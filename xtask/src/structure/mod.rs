@@ -53,7 +53,7 @@ const MISPLACED: &[(&str, usize)] = &[
     ("maskwright-automata", 3),
     ("maskwright-decode", 1),
     ("maskwright-grammar", 6),
-    ("maskwright-infill", 17),
+    ("maskwright-infill", 11),
     ("maskwright-lark", 1),
     ("maskwright-lexing", 5),
     ("maskwright-oracle", 2),

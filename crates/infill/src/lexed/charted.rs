@@ -5,9 +5,10 @@ use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 
 use crate::InfillError;
+use crate::chart::Chart;
 use crate::filling::Filling;
 use crate::lattice::{Lattice, Node, Piece, Step};
-use crate::lexed::earley::Earley;
+use crate::lexed::edges::LexedEdges;
 use crate::lexed::graph::{Crossing, Edge, Graph};
 use crate::lexed::hypotheses::CLEAR;
 use crate::lexed::narrow::Reading;
@@ -19,7 +20,7 @@ use crate::node_sets::NodeSetId;
 #[derive(Debug)]
 pub(crate) struct Charted {
     pub(crate) graph: Graph,
-    pub(crate) chart: Earley,
+    pub(crate) chart: Chart,
 }
 
 impl Charted {
@@ -34,7 +35,7 @@ impl Charted {
         fuel: &Fuel,
     ) -> Result<Charted, InfillError> {
         let graph = Graph::new(lattice, readings, tables, fuel)?;
-        let chart = Earley::new(&graph, tables);
+        let chart = Chart::new(&mut LexedEdges { graph: &graph, tables, fuel });
         Ok(Charted { graph, chart })
     }
 
@@ -51,7 +52,7 @@ impl Charted {
         fuel: &Fuel,
     ) -> Result<Charted, InfillError> {
         let graph = Graph::asking(lattice, readings, Some((position, asked.into())), tables, fuel)?;
-        let chart = Earley::new(&graph, tables);
+        let chart = Chart::new(&mut LexedEdges { graph: &graph, tables, fuel });
         let mut charted = Charted { graph, chart };
         charted.refute(position, asked, readings.is_empty(), tables, fuel)?;
         Ok(charted)
@@ -67,18 +68,9 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<Option<bool>, InfillError> {
-        let is_answered = self.chart.search(patience, &self.graph, tables, fuel)?;
-        Ok(is_answered.then(|| !self.goals().is_empty()))
-    }
-
-    /// The boundaries that texts are known to end at, each with an end of the start rule there.
-    fn goals(&self) -> Vec<(usize, u32)> {
-        let position = |node: u32| self.graph.nodes[node as usize].0.position as usize;
-        let goals =
-            self.graph.goals.iter().filter_map(|&node| Some((position(node), self.chart.goal(node)?)));
-        let mut goals: Vec<(usize, u32)> = goals.collect();
-        goals.sort_unstable();
-        goals
+        let is_answered =
+            self.chart.search(patience, &mut LexedEdges { graph: &self.graph, tables, fuel })?;
+        Ok(is_answered.then(|| self.chart.goal().is_some()))
     }
 
     /// What some text that is known of puts into the unknown places, and the boundary that it ends at; `None` if none
@@ -90,7 +82,8 @@ impl Charted {
         fuel: &Fuel,
     ) -> Result<Option<(usize, Vec<Filling>)>, InfillError> {
         let (mut fillings, mut line_ends) = (Vec::new(), LineEnds::default());
-        let Some(&(end, goal)) = self.goals().first() else { return Ok(None) };
+        let Some((goal, node)) = self.chart.goal() else { return Ok(None) };
+        let end = self.graph.nodes[node as usize].0.position as usize;
         // Where a walk begins from the clear boundary, the hypothesis that the tokens before led to.
         let mut real = tables.hypotheses.start;
         let mut labels: Vec<TerminalId> = Vec::new();

@@ -23,7 +23,8 @@ use maskwright_scan::{Carry, Indent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
-use crate::lexed::graph::{Graph, NodeIndex};
+use crate::chart::{NodeIndex, START_NODE};
+use crate::lexed::graph::Graph;
 use crate::lexed::tables::LexedTables;
 
 /// How many comparisons of edges are about as much work as one visited node.
@@ -105,7 +106,7 @@ impl Compact {
         fuel: &Fuel,
     ) -> Result<Compact, InfillError> {
         let mut compact = Compact::default();
-        if graph.ahead[Graph::START as usize].is_none() {
+        if graph.ahead[START_NODE as usize].is_none() {
             return Ok(compact);
         }
         let goals: FxHashSet<NodeIndex> = graph.goals.iter().copied().collect();
@@ -139,7 +140,7 @@ impl Compact {
                     continue;
                 }
                 spend(simulation.prune(&mut ways) / COMPARISONS_OF_UNIT)?;
-                let kind = kind(graph, node, goals.contains(&node), node == Graph::START, tables);
+                let kind = kind(graph, node, goals.contains(&node), node == START_NODE, tables);
                 let key = (kind, ways);
                 number[node as usize] = match layer.known.get(&key) {
                     Some(&known) => known,
@@ -158,7 +159,7 @@ impl Compact {
             }
             compact.layers[position] = (nodes, is_cyclic);
         }
-        compact.start = Some(number[Graph::START as usize]);
+        compact.start = Some(number[START_NODE as usize]);
         compact.drop_unreached();
         Ok(compact)
     }

@@ -23,6 +23,7 @@ use maskwright_scan::{Carry, HypothesisId, Indent, MAX_WIDTH, WIDE};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
+use crate::chart::{NodeIndex, START_NODE};
 use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step};
 use crate::lexed::approximation::StatesId;
 use crate::lexed::hypotheses::CLEAR;
@@ -30,9 +31,6 @@ use crate::lexed::narrow::{Reading, usual_widths};
 use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
-
-/// A node's number.
-pub(crate) type NodeIndex = u32;
 
 /// A way on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,9 +117,6 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The first node, where all texts begin.
-    pub(crate) const START: NodeIndex = 0;
-
     /// The graph of a lattice; by position how much of it is wanted, where that is not the whole.
     ///
     /// # Errors
@@ -540,7 +535,7 @@ impl Graph {
                     self.drop_doubles(node);
                 }
                 if is_known
-                    && node != Graph::START
+                    && node != START_NODE
                     && self.is_plain[node as usize]
                     && !self.goals.contains(&node)
                     && self.ahead[node as usize].is_some()

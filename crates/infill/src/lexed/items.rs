@@ -5,14 +5,14 @@
 
 use std::ops::Range;
 
-use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId, Symbol, TerminalId};
 use maskwright_lexing::TerminalSet;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
-use crate::lexed::contexts::{ContextId, Contexts};
-use crate::lexed::graph::{Ahead, Graph, NodeIndex};
+use crate::chart::{ContextId, Contexts, Edges, NodeIndex};
+use crate::lexed::edges::LexedEdges;
+use crate::lexed::graph::Ahead;
 use crate::lexed::tables::LexedTables;
 
 /// The number of an item.
@@ -76,12 +76,12 @@ pub(crate) struct Items {
 
 impl Items {
     /// The item that a text begins with.
-    pub(crate) fn top(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<ItemId, InfillError> {
-        let rule = tables.network.start();
-        let state = tables.network.body(rule);
+    pub(crate) fn top(&mut self, edges: &mut LexedEdges<'_>) -> Result<ItemId, InfillError> {
+        let rule = edges.tables.network.start();
+        let state = edges.tables.network.body(rule);
         let context = Contexts::START;
         let top = self.intern(Item { rule, state, is_begun: false, is_top: true, context });
-        self.learn(top, tables, fuel)?;
+        self.learn(top, edges)?;
         Ok(top)
     }
 
@@ -116,15 +116,13 @@ impl Items {
         &mut self,
         item: ItemId,
         node: NodeIndex,
-        graph: &Graph,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
+        edges: &mut LexedEdges<'_>,
     ) -> Result<bool, InfillError> {
-        self.learn(item, tables, fuel)?;
-        let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
+        self.learn(item, edges)?;
+        let Some(ahead) = &edges.graph.ahead[node as usize] else { return Ok(false) };
         let rule = self.list[item.index()].rule;
-        Ok(tables.rule_first(rule, fuel)?.intersects(&ahead.next)
-            && self.may_go_on(item, node, graph, tables))
+        Ok(edges.tables.rule_first(rule, edges.fuel)?.intersects(&ahead.next)
+            && self.may_go_on(item, node, edges))
     }
 
     /// Whether an item at a boundary has a next terminal that can follow on the lattice, or may be over; and may go on from there as far
@@ -133,24 +131,22 @@ impl Items {
         &mut self,
         item: ItemId,
         node: NodeIndex,
-        graph: &Graph,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
+        edges: &mut LexedEdges<'_>,
     ) -> Result<bool, InfillError> {
-        self.learn(item, tables, fuel)?;
-        let Some(ahead) = &graph.ahead[node as usize] else { return Ok(false) };
-        Ok(self.has_future(item, node, ahead, graph, tables))
+        self.learn(item, edges)?;
+        let Some(ahead) = &edges.graph.ahead[node as usize] else { return Ok(false) };
+        Ok(self.has_future(item, node, ahead, edges))
     }
 
     /// Whether an item gets past what gives the parser nothing, to node `to`.
-    pub(crate) fn can_pass(&self, item: ItemId, to: NodeIndex, graph: &Graph, tables: &LexedTables) -> bool {
-        let Some(ahead) = &graph.ahead[to as usize] else { return false };
+    pub(crate) fn can_pass(&self, item: ItemId, to: NodeIndex, edges: &LexedEdges<'_>) -> bool {
+        let Some(ahead) = &edges.graph.ahead[to as usize] else { return false };
         let ways = self.ways(item);
-        if graph.is_boundary[to as usize] {
-            return ways.may_skip && (ways.is_empty || self.has_future(item, to, ahead, graph, tables));
+        if edges.is_boundary(to) {
+            return ways.may_skip && (ways.is_empty || self.has_future(item, to, ahead, edges));
         }
         (ahead.may_be_ignored && ways.may_skip || ways.direct.intersects(&ahead.current))
-            && self.may_go_on(item, to, graph, tables)
+            && self.may_go_on(item, to, edges)
     }
 
     /// What is open around an item after an edge from `node`; `None` if the edge is not for it.
@@ -159,11 +155,10 @@ impl Items {
         item: ItemId,
         node: NodeIndex,
         label: Option<TerminalId>,
-        graph: &Graph,
-        tables: &LexedTables,
+        edges: &LexedEdges<'_>,
     ) -> Option<ContextId> {
         let context = self.list[item.index()].context;
-        self.contexts.behind(context, node, label, graph, tables)
+        edges.behind(&mut self.contexts, context, node, label)
     }
 
     /// An item in another context.
@@ -171,15 +166,14 @@ impl Items {
         &mut self,
         item: ItemId,
         context: ContextId,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
+        edges: &mut LexedEdges<'_>,
     ) -> Result<ItemId, InfillError> {
         let known = self.list[item.index()];
         if known.context == context {
             return Ok(item);
         }
         let within = self.intern(Item { context, ..known });
-        self.learn(within, tables, fuel)?;
+        self.learn(within, edges)?;
         Ok(within)
     }
 
@@ -194,43 +188,39 @@ impl Items {
     }
 
     /// Finds out what can be done with an item.
-    pub(crate) fn learn(
-        &mut self,
-        item: ItemId,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<(), InfillError> {
+    pub(crate) fn learn(&mut self, item: ItemId, edges: &mut LexedEdges<'_>) -> Result<(), InfillError> {
         if self.ways[item.index()].is_some() {
             return Ok(());
         }
         let known @ Item { rule, state, is_begun, is_top, context } = self.list[item.index()];
-        let moves = tables.network.moves(state);
-        fuel.spend(1 + moves.len() as u64).map_err(|error| InfillError::work(0, error))?;
+        let moves = edges.tables.network.moves(state);
+        edges.fuel.spend(1 + moves.len() as u64).map_err(|error| InfillError::work(0, error))?;
         let outer = self.contexts.outermost(context);
         let begin = |rule: RuleId, context: ContextId, tables: &LexedTables| {
             let state = tables.network.body(rule);
             Item { rule, state, is_begun: false, is_top: false, context }
         };
-        let call = self.intern(Item { is_top, ..begin(rule, outer, tables) });
+        let call = self.intern(Item { is_top, ..begin(rule, outer, edges.tables) });
         let (n_reads, n_calls) = (self.reads.len() as u32, self.calls.len() as u32);
         let inner = self.contexts.around(context);
         let inner = [false, true].map(|is_in_line| self.contexts.begin(inner, is_in_line));
         for index in moves {
-            let step = tables.network.move_at(index);
+            let step = edges.tables.network.move_at(index);
             let next = self.intern(Item { state: step.next, is_begun: true, ..known });
             match step.symbol {
                 Symbol::Terminal(terminal) => self.reads.push((terminal, next)),
                 Symbol::Rule(callee) => {
-                    let inner = inner[usize::from(tables.is_in_line[callee.index()])];
-                    let callee = self.intern(begin(callee, inner, tables));
+                    let inner = inner[usize::from(edges.tables.is_in_line[callee.index()])];
+                    let callee = self.intern(begin(callee, inner, edges.tables));
                     self.calls.push((callee, next));
                 }
             }
         }
-        let is_nullable = tables.network.is_nullable(state);
-        let is_empty = is_top && !is_begun && tables.network.is_rule_nullable(tables.network.start());
-        let number = tables.number_in_approximation(rule, state);
-        let firsts = tables.first(state, fuel)?;
+        let is_nullable = edges.tables.network.is_nullable(state);
+        let is_empty =
+            is_top && !is_begun && edges.tables.network.is_rule_nullable(edges.tables.network.start());
+        let number = edges.tables.number_in_approximation(rule, state);
+        let firsts = edges.tables.first(state, edges.fuel)?;
         self.ways[item.index()] = Some(Ways {
             call,
             may_end: is_empty || is_begun && is_nullable,
@@ -247,21 +237,14 @@ impl Items {
     }
 
     /// The same as [`Items::can_go_on`] for an item that was learnt.
-    fn has_future(
-        &self,
-        item: ItemId,
-        node: NodeIndex,
-        ahead: &Ahead,
-        graph: &Graph,
-        tables: &LexedTables,
-    ) -> bool {
+    fn has_future(&self, item: ItemId, node: NodeIndex, ahead: &Ahead, edges: &LexedEdges<'_>) -> bool {
         let ways = self.ways(item);
-        (ways.is_nullable || ways.first.intersects(&ahead.next)) && self.may_go_on(item, node, graph, tables)
+        (ways.is_nullable || ways.first.intersects(&ahead.next)) && self.may_go_on(item, node, edges)
     }
 
-    fn may_go_on(&self, item: ItemId, node: NodeIndex, graph: &Graph, tables: &LexedTables) -> bool {
-        let future = graph.futures.get(node as usize);
-        future.is_none_or(|&future| tables.may_go_on_in(future, self.ways(item).state))
+    fn may_go_on(&self, item: ItemId, node: NodeIndex, edges: &LexedEdges<'_>) -> bool {
+        let future = edges.graph.futures.get(node as usize);
+        future.is_none_or(|&future| edges.tables.may_go_on_in(future, self.ways(item).state))
     }
 
     #[allow(clippy::expect_used, reason = "an item is learnt before it is asked about")]

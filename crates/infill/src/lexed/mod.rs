@@ -2,7 +2,7 @@
 //!
 //! Two automata are composed. The lexer reads the lattice and makes a graph whose edges are labelled with terminals
 //! (`graph`); what it says about one token of the vocabulary is kept for all positions (`scan`). The grammar parses
-//! that graph (`earley`). Where the lexer needs to look ahead, it carries a *guard* along (`hypotheses`). So
+//! that graph ([`Chart`](crate::chart::Chart)). Where the lexer needs to look ahead, it carries a *guard* along (`hypotheses`). So
 //! adjacency of terminals, keywords, `%ignore` and lookahead of any length are part of the graph, and the parser
 //! needs to know nothing of them. Fixed pieces may begin and end in the middle of a terminal, because nodes may lie
 //! there.
@@ -17,7 +17,7 @@
 //! * graphs of lattices with more texts ([`crate::wide`]) refute;
 //! * the whole graph settles the rest.
 //!
-//! A mask is made from its position outwards (`focus`). What that does not settle soon, the whole chart at once
+//! A mask is made from its position outwards (`decide`). What that does not settle soon, the whole chart at once
 //! settles (`sweep`), on a graph that was made small (`compact`).
 //!
 //! Where indentation makes tokens, the graph knows how wide each line is, and the parser knows which block or bracket is
@@ -30,14 +30,14 @@ mod beginnings;
 mod charted;
 mod clear;
 mod compact;
-mod contexts;
-mod earley;
-mod focus;
+mod decide;
+mod edges;
 mod graph;
 mod hypotheses;
 mod items;
 mod narrow;
 mod outlook;
+mod pairs;
 mod read;
 mod scan;
 mod separators;

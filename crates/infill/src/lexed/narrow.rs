@@ -13,8 +13,9 @@ use maskwright_grammar::{Tabs, blanks_after};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::chart::NodeIndex;
 use crate::lattice::{Node, Piece, Step};
-use crate::lexed::graph::{Crossing, Graph, NodeIndex};
+use crate::lexed::graph::{Crossing, Graph};
 use crate::lexed::tables::LexedTables;
 
 /// How many positions at each end of a long run give the parser something.

@@ -9,8 +9,9 @@ use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId};
 
 use crate::InfillError;
+use crate::chart::{NodeIndex, START_NODE};
 use crate::lexed::approximation::StatesId;
-use crate::lexed::graph::{Edge, Graph, NodeIndex};
+use crate::lexed::graph::{Edge, Graph};
 use crate::lexed::tables::LexedTables;
 
 impl Graph {
@@ -82,11 +83,11 @@ impl Graph {
     /// If a limit is reached.
     pub(crate) fn refute_edges(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<(), InfillError> {
         let Some(approximation) = tables.approximation(fuel)? else { return Ok(()) };
-        if self.futures.is_empty() || self.ahead[Graph::START as usize].is_none() {
+        if self.futures.is_empty() || self.ahead[START_NODE as usize].is_none() {
             return Ok(());
         }
         let mut reached = vec![StatesId::NONE; self.nodes.len()];
-        reached[Graph::START as usize] = approximation.start();
+        reached[START_NODE as usize] = approximation.start();
         for position in 0..self.at.len() {
             loop {
                 let mut is_settled = true;

@@ -10,9 +10,10 @@ use maskwright_lexing::{Token, tokenize};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::chart::Chart;
 use crate::lattice::{Lattice, Piece};
 use crate::lexed::charted::Charted;
-use crate::lexed::earley::Earley;
+use crate::lexed::edges::LexedEdges;
 use crate::lexed::graph::Graph;
 use crate::lexed::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
@@ -159,8 +160,9 @@ impl Read for LexedReader {
         let mut graph =
             Graph::new(&Lattice { ends: Vec::new(), ..lattice.clone() }, &[], &mut self.tables, fuel)?;
         graph.forget_ahead(self.tables.n_terminals);
-        let mut chart = Earley::new(&graph, &self.tables);
-        chart.finish(&graph, &mut self.tables, fuel)?;
+        let mut edges = LexedEdges { graph: &graph, tables: &mut self.tables, fuel };
+        let mut chart = Chart::new(&mut edges);
+        chart.finish(usize::MAX, &mut edges)?;
         let boundaries = chart.reached().filter(|&node| graph.is_boundary[node as usize]);
         // The last place where a token of the lexer can begin.
         let last = boundaries.map(|node| graph.nodes[node as usize].0).max_by_key(|place| {

@@ -3,7 +3,7 @@
 //! A scan starts at a set of trie nodes (the text may already be inside a token of the vocabulary), and stops where a
 //! token of the lexer ends, or the token of the vocabulary does. It does not depend on the position, so it is
 //! computed once for a vocabulary and a grammar. A *leap* is such a stop inside a token of the vocabulary. The
-//! theorem of [`crate::scan`] holds here too: every path to a set of trie nodes reaches each of its nodes, so all
+//! theorem of `bytes/scan.rs` holds here too: every path to a set of trie nodes reaches each of its nodes, so all
 //! tokens after a leap can be taken.
 
 use std::collections::VecDeque;
@@ -16,9 +16,9 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
+use crate::bytes::TokenSet;
 use crate::lexed::tables::{LexedTables, MAX_FREE_SCANS};
 use crate::node_sets::NodeSetId;
-use crate::scan::TokenSet;
 
 /// What the parser gets on the way, and the hypothesis after it.
 pub(crate) type Leap = (Option<TerminalId>, HypothesisId);

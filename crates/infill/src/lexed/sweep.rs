@@ -1,6 +1,6 @@
 //! The whole chart of a graph at once, by sets of beginnings: which edges are part of a derivation of a whole text.
 //!
-//! [`earley`](crate::lexed::earley) makes facts one by one, best ones first. Two sweeps over the nodes make the same
+//! [`Chart`](crate::chart::Chart) makes facts one by one, best ones first. Two sweeps over the nodes make the same
 //! facts here. For each node and item (what a call has left to read) there is one set: the nodes where calls begin
 //! that have that item here. Forward, an edge or the end of a call moves whole sets. Backward, each set keeps what is
 //! *used*: part of a derivation of a whole text. A search that finds a text soon is faster; where all facts are
@@ -26,16 +26,14 @@ mod backward;
 
 use std::ops::Range;
 
-use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
 use crate::lexed::beginnings::{Bits, Sets};
 use crate::lexed::compact::Compact;
-use crate::lexed::graph::Graph;
+use crate::lexed::edges::LexedEdges;
 use crate::lexed::items::{ItemId, Items};
-use crate::lexed::tables::LexedTables;
 
 /// An index that stands for nothing.
 const NONE: u32 = u32::MAX;
@@ -105,20 +103,18 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Sweeps over a graph, for the edges `apart`; sorted. If it is to be done `soon`, `None` as soon as it can be seen that
-    /// `fuel` will not do.
+    /// Sweeps over the edges of a graph, for the edges `apart`; sorted. If it is to be done `soon`, `None` as soon as it can be seen that
+    /// its fuel will not do.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn new(
-        graph: &Graph,
+        edges: LexedEdges<'_>,
         apart: &[u32],
         soon: bool,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
     ) -> Result<Option<Sweep>, InfillError> {
-        let compact = Compact::new(graph, apart, tables, fuel)?;
-        let mut sweeper = Sweeper::new(graph, &compact, tables, fuel)?;
+        let compact = Compact::new(edges.graph, apart, edges.tables, edges.fuel)?;
+        let mut sweeper = Sweeper::new(edges, &compact)?;
         if !sweeper.forward(soon)? {
             return Ok(None);
         }
@@ -153,10 +149,8 @@ struct Calls {
 
 /// A sweep in progress.
 struct Sweeper<'s> {
-    graph: &'s Graph,
+    edges: LexedEdges<'s>,
     compact: &'s Compact,
-    tables: &'s mut LexedTables,
-    fuel: &'s Fuel,
     items: Items,
     top: ItemId,
     /// By node, its number among those where calls can begin; and the reverse.
@@ -204,14 +198,9 @@ struct Sweeper<'s> {
 }
 
 impl<'s> Sweeper<'s> {
-    fn new(
-        graph: &'s Graph,
-        compact: &'s Compact,
-        tables: &'s mut LexedTables,
-        fuel: &'s Fuel,
-    ) -> Result<Sweeper<'s>, InfillError> {
+    fn new(mut edges: LexedEdges<'s>, compact: &'s Compact) -> Result<Sweeper<'s>, InfillError> {
         let mut items = Items::default();
-        let top = items.top(tables, fuel)?;
+        let top = items.top(&mut edges)?;
         let n_nodes = compact.len();
         let mut number = vec![NONE; n_nodes];
         let mut nodes = Vec::new();
@@ -227,13 +216,11 @@ impl<'s> Sweeper<'s> {
                 nodes.push(node);
             }
         }
-        fuel.spend(4 * n_nodes as u64).map_err(|error| InfillError::work(0, error))?;
+        edges.fuel.spend(4 * n_nodes as u64).map_err(|error| InfillError::work(0, error))?;
         let (n_words, waiters_at) = (nodes.len().div_ceil(64), vec![(0, 0); nodes.len()]);
         Ok(Sweeper {
-            graph,
+            edges,
             compact,
-            tables,
-            fuel,
             items,
             top,
             number,
@@ -266,14 +253,14 @@ impl<'s> Sweeper<'s> {
 
     fn spend(&self, node: u32, n: usize) -> Result<(), InfillError> {
         let position = self.compact.position(node);
-        self.fuel.spend(n as u64).map_err(|error| InfillError::work(position, error))
+        self.edges.fuel.spend(n as u64).map_err(|error| InfillError::work(position, error))
     }
 
     /// Makes all entries; if it is to be done `soon`, only as long as there is hope for that, and then true.
     fn forward(&mut self, soon: bool) -> Result<bool, InfillError> {
         let compact = self.compact;
         let Some(start) = compact.start() else { return Ok(true) };
-        let n_units = self.fuel.left();
+        let n_units = self.edges.fuel.left();
         let n_nodes = compact.layers().iter().map(|(nodes, _)| nodes.len()).sum();
         let mut n_visited = 0;
         let number = self.number[start as usize] as usize;
@@ -317,7 +304,7 @@ impl<'s> Sweeper<'s> {
 
     /// Whether it can be hoped that the sweeps do with `n_units`, after so many nodes of so many.
     fn is_hopeful(&self, n_units: u64, (n_visited, n_nodes): (usize, usize)) -> bool {
-        let (n_units, n_spent) = (u128::from(n_units), u128::from(n_units - self.fuel.left()));
+        let (n_units, n_spent) = (u128::from(n_units), u128::from(n_units - self.edges.fuel.left()));
         let square = |n: usize| (n as u128).pow(2);
         n_spent * LEAST_PART < n_units
             || QUARTERS_OF_FORWARD * n_spent * square(n_nodes)
@@ -528,7 +515,7 @@ impl<'s> Sweeper<'s> {
         }
         if self.passes[item.index()].0 != node + 1 {
             let member = self.compact.member(node);
-            let passes = self.items.can_go_on(item, member, self.graph, self.tables, self.fuel)?;
+            let passes = self.items.can_go_on(item, member, &mut self.edges)?;
             self.passes[item.index()] = (node + 1, passes);
         }
         Ok(self.passes[item.index()].1)
@@ -543,18 +530,18 @@ impl<'s> Sweeper<'s> {
         let mut n_calls = 0;
         while let Some(&item) = self.sets.touched().get(at) {
             at += 1;
-            self.items.learn(item, self.tables, self.fuel)?;
+            self.items.learn(item, &mut self.edges)?;
             let begins_here = self.items.is_call(item);
             n_calls += 1 + self.items.calls(item).len();
             for place in self.items.calls(item) {
                 let (callee, next) = self.items.call_at(place);
                 if self.sets.word(callee, word) & bit == 0 {
-                    if !self.items.can_begin(callee, member, self.graph, self.tables, self.fuel)? {
+                    if !self.items.can_begin(callee, member, &mut self.edges)? {
                         continue;
                     }
                     self.sets.add(callee, word, bit);
                 }
-                self.items.learn(next, self.tables, self.fuel)?;
+                self.items.learn(next, &mut self.edges)?;
                 if self.calls.len() <= callee.index() {
                     self.calls.resize_with(callee.index() + 1, Calls::default);
                 }
@@ -616,22 +603,22 @@ impl<'s> Sweeper<'s> {
     ) -> Result<(), InfillError> {
         found.clear();
         let (node, to) = (self.compact.member(node), self.compact.member(to));
-        self.items.learn(item, self.tables, self.fuel)?;
+        self.items.learn(item, &mut self.edges)?;
         let Some(terminal) = label else {
-            if self.items.can_pass(item, to, self.graph, self.tables)
-                && let Some(context) = self.items.behind(item, node, None, self.graph, self.tables)
+            if self.items.can_pass(item, to, &self.edges)
+                && let Some(context) = self.items.behind(item, node, None, &self.edges)
             {
-                found.push(self.items.within(item, context, self.tables, self.fuel)?);
+                found.push(self.items.within(item, context, &mut self.edges)?);
             }
             return Ok(());
         };
         for place in self.items.reads(item) {
             let (read, next) = self.items.read_at(place);
             if read == terminal
-                && let Some(context) = self.items.behind(item, node, label, self.graph, self.tables)
+                && let Some(context) = self.items.behind(item, node, label, &self.edges)
             {
-                let next = self.items.within(next, context, self.tables, self.fuel)?;
-                if self.items.can_go_on(next, to, self.graph, self.tables, self.fuel)? {
+                let next = self.items.within(next, context, &mut self.edges)?;
+                if self.items.can_go_on(next, to, &mut self.edges)? {
                     found.push(next);
                 }
             }

@@ -10,14 +10,15 @@ use maskwright_vocabulary::{TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::bytes::TokenSet;
 use crate::inline::inline_single;
 use crate::lexed::approximation::{Approximation, StatesId};
 use crate::lexed::clear::Clear;
 use crate::lexed::hypotheses::{CLEAR, Hypotheses, LexerForm};
+use crate::lexed::pairs::{check_pairs, rules_in_line};
 use crate::lexed::scan::{FreeScan, Part, TokenScan};
 use crate::lexed::walks::Walks;
 use crate::node_sets::{NodeSetId, NodeSets};
-use crate::scan::TokenSet;
 
 /// The most scans of any text that are kept.
 pub(crate) const MAX_FREE_SCANS: usize = 1 << 14;
@@ -119,9 +120,9 @@ impl LexedTables {
             state_first: FxHashMap::default(),
         };
         if let Some(pairs) = pairs {
-            tables.check_pairs(pairs, fuel)?;
+            check_pairs(&mut tables.network, pairs, fuel)?;
             if tables.hypotheses.tables().layout.is_some() {
-                tables.is_in_line = tables.rules_in_line(pairs, fuel)?;
+                tables.is_in_line = rules_in_line(&mut tables.network, pairs, fuel)?;
             }
         }
         Ok(tables)

@@ -1,123 +1,28 @@
 //! Which tokens one masked position can take, of a set of tokens in doubt.
 //!
-//! If many positions are masked, the chart of a canvas is large, and most of it says nothing about one of them. So it
-//! is made from the position outwards. The part before the position is made step by step. Each fact after a token in
-//! doubt is expanded for a while, until it is *marked*: part of a derivation of a whole text. Then its tokens are
-//! allowed and no longer in doubt, and neither they nor the marked fact is expanded again.
+//! A chart is made outwards from the position ([`Chart::advance_focus`]): once one of its edges is marked, the edge's
+//! tokens are allowed and no longer in doubt. If that does not end soon, [`Sweep`] makes all facts of the graph at
+//! once.
 //!
-//! If that does not end soon, [`Sweep`] makes all facts of the graph at once.
-//!
-//! Theorem. If [`Earley::advance_focus`] made all of its facts, a token is allowed iff it is in the mask of the
-//! graph. Otherwise the allowed tokens are a subset of that mask.
-//!
-//! Proof. Marks are those of [`crate::lexed::earley`], so each allowed token is in the mask. Two kinds of facts are
-//! left out, and neither changes an answer. The first are edges of the position whose tokens are known. The second is
-//! what follows, after the position, from a marked fact in a call that was begun before the position. An item that
-//! waits for this call has read the same tokens up to the call's beginning, whatever comes after, so whatever leads
-//! to a marked fact of the call is marked through the same item. Calls that begin after the position are made as a
-//! whole, because several items may wait for different ends of them. ∎
+//! [`Chart::advance_focus`]: crate::chart::Chart::advance_focus
 
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_vocabulary::{TokenId, mask_contains};
 
 use crate::InfillError;
+use crate::bytes::TokenSet;
+use crate::chart::NodeIndex;
 use crate::lexed::charted::Charted;
-use crate::lexed::earley::{Earley, Fact, N_ORDERS};
-use crate::lexed::graph::{Crossing, Graph, NodeIndex};
+use crate::lexed::edges::LexedEdges;
+use crate::lexed::graph::Crossing;
 use crate::lexed::sweep::Sweep;
 use crate::lexed::tables::LexedTables;
 use crate::node_sets::NodeSetId;
-use crate::scan::TokenSet;
-
-/// How many facts after the position are followed for each fact before it.
-const PATIENCE: usize = 256;
-
-/// After how many facts before the position what is known is taken stock of.
-const STOCK: usize = 16;
 
 /// About how many facts are made one by one before all are made at once.
 const N_SEARCHED: usize = 200_000;
-
-/// The position that a chart is made for.
-#[derive(Debug, Default)]
-pub(crate) struct Focus {
-    position: u32,
-    /// Facts up to the position, by merit, in each order.
-    before: [BinaryHeap<(i64, u32)>; N_ORDERS],
-    /// Facts after it, the same, those of the last fact before it first.
-    behind: [BinaryHeap<(u32, i64, u32)>; N_ORDERS],
-    generation: u32,
-    /// By edge from `first_edge` on: whether none of its tokens is in doubt.
-    is_known: Vec<bool>,
-    first_edge: usize,
-}
-
-impl Focus {
-    /// Nothing is known about the edges of the position.
-    fn new(position: usize) -> Focus {
-        Focus { position: position as u32, ..Focus::default() }
-    }
-
-    /// Whether an edge need not be followed.
-    pub(crate) fn skips(&self, edge: u32) -> bool {
-        let index = (edge as usize).checked_sub(self.first_edge);
-        index.and_then(|index| self.is_known.get(index)).copied().unwrap_or(false)
-    }
-
-    /// Takes in a fact that is to be followed.
-    pub(crate) fn push(&mut self, fact: u32, position: u32, merits: [i64; N_ORDERS]) {
-        for (index, merit) in merits.into_iter().enumerate() {
-            if position <= self.position {
-                self.before[index].push((merit, fact));
-            } else {
-                self.behind[index].push((self.generation, merit, fact));
-            }
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        self.before.iter().all(BinaryHeap::is_empty) && self.behind.iter().all(BinaryHeap::is_empty)
-    }
-}
-
-impl Earley {
-    /// Follows some facts; false if there are none left.
-    fn advance_focus(
-        &mut self,
-        graph: &Graph,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<bool, InfillError> {
-        for turn in 0..STOCK {
-            let Some(focus) = &mut self.focus else { return Ok(false) };
-            let position = focus.position;
-            if focus.is_done() {
-                return Ok(false);
-            }
-            focus.generation += 1;
-            if let Some((_, fact)) = focus.before[turn % N_ORDERS].pop() {
-                self.follow_once(fact, graph, tables, fuel)?;
-            }
-            for turn in 0..PATIENCE {
-                let Some(focus) = &mut self.focus else { return Ok(false) };
-                let Some((_, _, fact)) = focus.behind[turn % N_ORDERS].pop() else {
-                    if focus.behind.iter().all(BinaryHeap::is_empty) {
-                        break;
-                    }
-                    continue;
-                };
-                let begins_behind = graph.nodes[self.begins_at(fact) as usize].0.position > position;
-                if begins_behind || !self.is_marked(fact) {
-                    self.follow_once(fact, graph, tables, fuel)?;
-                }
-            }
-        }
-        Ok(true)
-    }
-}
 
 /// An edge of the position, and its tokens.
 struct Taking {
@@ -162,9 +67,7 @@ impl Charted {
     ) -> Result<bool, InfillError> {
         // Those that may have tokens in doubt.
         let mut takings = self.takings(position, tables, fuel)?;
-        if self.chart.focus.is_none() {
-            self.chart.focus_on(Focus::new(position), &self.graph);
-        }
+        self.chart.focus_on(position, &LexedEdges { graph: &self.graph, tables, fuel });
         let mut n_marked = usize::MAX;
         let mut has_more = true;
         loop {
@@ -190,7 +93,7 @@ impl Charted {
             if is_answered || !has_more || self.chart.n_facts() > patience {
                 return Ok(is_answered || !has_more);
             }
-            has_more = self.chart.advance_focus(&self.graph, tables, fuel)?;
+            has_more = self.chart.advance_focus(&mut LexedEdges { graph: &self.graph, tables, fuel })?;
         }
     }
 
@@ -256,7 +159,8 @@ impl Charted {
         }
         let mut edges: Vec<u32> = takings.iter().map(|taking| taking.edge).collect();
         edges.sort_unstable();
-        let Some(sweep) = Sweep::new(&self.graph, &edges, soon, tables, fuel)? else { return Ok(false) };
+        let ways = LexedEdges { graph: &self.graph, tables, fuel };
+        let Some(sweep) = Sweep::new(ways, &edges, soon)? else { return Ok(false) };
         for taking in takings.iter().filter(|taking| sweep.is_used(taking.edge)) {
             taking.tokens().move_to(asked, allowed);
         }
@@ -340,24 +244,6 @@ impl Charted {
             }
         }
         self.chart.skip(first, is_known);
-    }
-}
-
-impl Earley {
-    /// Starts to make the chart for one position.
-    fn focus_on(&mut self, mut focus: Focus, graph: &Graph) {
-        for (index, fact) in self.facts.iter().enumerate() {
-            let (Fact::Item { node, .. } | Fact::End { node, .. }) = *fact;
-            focus.push(index as u32, graph.nodes[node as usize].0.position, [0; N_ORDERS]);
-        }
-        self.focus = Some(focus);
-    }
-
-    fn skip(&mut self, first_edge: usize, is_known: Vec<bool>) {
-        if let Some(focus) = &mut self.focus {
-            focus.first_edge = first_edge;
-            focus.is_known = is_known;
-        }
     }
 }
 

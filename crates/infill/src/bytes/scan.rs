@@ -21,8 +21,8 @@ use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_contains, mask_inser
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::InfillError;
+use crate::bytes::tables::{ResidueId, Tables};
 use crate::node_sets::NodeSetId;
-use crate::tables::{ResidueId, Tables};
 
 /// Where a residue can be after it read at least one byte, within a token or at its end.
 #[derive(Debug, Default)]
@@ -213,6 +213,48 @@ impl Tables {
         Ok(scan)
     }
 
+    /// The shortest text of at least one byte that leads from a residue to another, or to one that accepts. There
+    /// is one: the scan that made the crossing found it.
+    pub(crate) fn shortest_text(
+        &self,
+        from: ResidueId,
+        target: Option<ResidueId>,
+        fuel: &Fuel,
+    ) -> Result<Vec<u8>, InfillError> {
+        let (automaton, start) = self.residue(from);
+        let target = target.map(|target| automaton_key(self, target));
+        let located = |error| self.located(from, error);
+        // By state: the state before it, and the byte between.
+        let mut came_from: FxHashMap<StateId, (StateId, u8)> = FxHashMap::default();
+        let mut queue = std::collections::VecDeque::from([start]);
+        while let Some(state) = queue.pop_front() {
+            for byte in automaton.next_bytes(state).map_err(located)?.iter() {
+                fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                let Some(next) = automaton.step(state, byte).map_err(located)? else { continue };
+                let is_there = match target {
+                    Some(key) => automaton.residue_key(next) == key,
+                    None => automaton.is_accepting(next),
+                };
+                if is_there {
+                    let mut bytes = vec![byte];
+                    let mut at = state;
+                    while at != start {
+                        let (before, byte) = came_from[&at];
+                        bytes.push(byte);
+                        at = before;
+                    }
+                    bytes.reverse();
+                    return Ok(bytes);
+                }
+                if next != start && !came_from.contains_key(&next) {
+                    came_from.insert(next, (state, byte));
+                    queue.push_back(next);
+                }
+            }
+        }
+        Ok(Vec::new())
+    }
+
     /// Those of `states` that read on, as residues in a fixed order.
     fn live(
         &mut self,
@@ -291,6 +333,12 @@ impl Tables {
         found.dedup();
         Ok(found)
     }
+}
+
+/// The name of a residue in the whole process.
+fn automaton_key(tables: &Tables, residue: ResidueId) -> (u64, StateId) {
+    let (automaton, state) = tables.residue(residue);
+    automaton.residue_key(state)
 }
 
 impl Found {

@@ -10,8 +10,8 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use crate::InfillError;
+use crate::bytes::scan::{Scan, ScanTokens};
 use crate::node_sets::{NodeSetId, NodeSets};
-use crate::scan::{Scan, ScanTokens};
 
 /// A residue of some terminal: what is left of it after some bytes. Equal ids are equal residues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

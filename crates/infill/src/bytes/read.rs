@@ -1,12 +1,13 @@
-//! The reader of grammars over bytes: one chart for each lattice ([`crate::chart`]).
+//! The reader of grammars over bytes: one chart for each lattice.
 
 use maskwright_automata::Fuel;
 
 use crate::InfillError;
-use crate::chart::Chart;
+use crate::bytes::scanned::Scanned;
+use crate::bytes::tables::Tables;
+use crate::chart::{Chart, Edges};
 use crate::lattice::{Lattice, Piece};
 use crate::reader::{Blocked, Effort, Outcome, Read};
-use crate::tables::Tables;
 
 impl Read for Tables {
     fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError> {
@@ -15,12 +16,14 @@ impl Read for Tables {
             return Ok(Outcome::Unknown);
         }
         let (Effort::Likely(n_facts) | Effort::Whole(n_facts)) = effort;
-        let mut chart = Chart::new(lattice, self, fuel)?;
-        if !chart.search(n_facts, self, fuel)? {
+        let mut edges = Scanned::new(lattice, self, fuel);
+        let mut chart = Chart::new(&mut edges);
+        if !chart.search(n_facts, &mut edges)? {
             return Ok(Outcome::Unknown);
         }
-        let Some(&(end, goal)) = chart.goals.first() else { return Ok(Outcome::Nothing) };
-        Ok(Outcome::Text { end, fillings: chart.fillings(goal, self, fuel)? })
+        let Some((goal, node)) = chart.goal() else { return Ok(Outcome::Nothing) };
+        let end = edges.position(node) as usize;
+        Ok(Outcome::Text { end, fillings: edges.fillings(&chart.path(goal))? })
     }
 
     fn has_text(
@@ -29,8 +32,9 @@ impl Read for Tables {
         n_facts: usize,
         fuel: &Fuel,
     ) -> Result<Option<bool>, InfillError> {
-        let mut chart = Chart::new(lattice, self, fuel)?;
-        Ok(chart.search(n_facts, self, fuel)?.then_some(!chart.goals.is_empty()))
+        let mut edges = Scanned::new(lattice, self, fuel);
+        let mut chart = Chart::new(&mut edges);
+        Ok(chart.search(n_facts, &mut edges)?.then_some(chart.goal().is_some()))
     }
 
     fn prove(
@@ -41,9 +45,10 @@ impl Read for Tables {
         n_facts: usize,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let mut chart = Chart::new(lattice, self, fuel)?;
-        chart.finish(n_facts, self, fuel)?;
-        move_tokens(&chart, position, masks, self, fuel)
+        let mut edges = Scanned::new(lattice, self, fuel);
+        let mut chart = Chart::new(&mut edges);
+        chart.finish(n_facts, &mut edges)?;
+        move_tokens(&chart, &mut edges, position, masks, fuel)
     }
 
     fn settle(
@@ -53,21 +58,25 @@ impl Read for Tables {
         [asked, allowed]: [&mut [u32]; 2],
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let mut chart = Chart::new(lattice, self, fuel)?;
-        let finished = chart.finish(usize::MAX, self, fuel);
+        let mut edges = Scanned::new(lattice, self, fuel);
+        let mut chart = Chart::new(&mut edges);
+        let finished = chart.finish(usize::MAX, &mut edges);
         // What is found by then is possible even if the rest is not.
-        move_tokens(&chart, position, [asked, allowed], self, &Fuel::unlimited())?;
+        move_tokens(&chart, &mut edges, position, [asked, allowed], &Fuel::unlimited())?;
         finished?;
         asked.fill(0);
         Ok(())
     }
 
     fn blocked(&mut self, lattice: &Lattice, fuel: &Fuel) -> Result<Blocked, InfillError> {
-        let mut chart = Chart::new(lattice, self, fuel)?;
-        chart.finish(usize::MAX, self, fuel)?;
-        let position = chart.last_reached();
+        let mut edges = Scanned::new(lattice, self, fuel);
+        let mut chart = Chart::new(&mut edges);
+        chart.finish(usize::MAX, &mut edges)?;
+        let reached = chart.reached().map(|node| edges.position(node) as usize);
+        // The last position at which anything begins to read.
+        let position = reached.filter(|&position| position < lattice.steps.len()).max().unwrap_or(0);
         let n_bytes = match lattice.steps.get(position) {
-            Some((Piece::Bytes(bytes), _)) => (chart.furthest[position] as usize).min(bytes.len()),
+            Some((Piece::Bytes(_), _)) => edges.n_bytes_read(position),
             _ => 0,
         };
         Ok(Blocked { position, n_bytes })
@@ -77,14 +86,13 @@ impl Read for Tables {
 /// Moves the tokens that texts of the chart have at the position from `asked` to `allowed`.
 fn move_tokens(
     chart: &Chart,
+    edges: &mut Scanned<'_>,
     position: usize,
     [asked, allowed]: [&mut [u32]; 2],
-    tables: &mut Tables,
     fuel: &Fuel,
 ) -> Result<(), InfillError> {
-    let goals: Vec<u32> = chart.goals.iter().map(|&(_, goal)| goal).collect();
     let mut found = vec![0; asked.len()];
-    chart.add_tokens(&chart.mark(&goals), position, &mut found, tables, fuel)?;
+    edges.add_tokens(position, |edge| chart.is_edge_marked(edge), &mut found, fuel)?;
     for ((asked, allowed), found) in asked.iter_mut().zip(allowed).zip(found) {
         *allowed |= *asked & found;
         *asked &= !found;
