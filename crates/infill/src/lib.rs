@@ -9,53 +9,40 @@
 //! open at the limit on work. They keep a *witness*, a text that fills them and that an ordinary session has
 //! accepted.
 //!
-//! The layers, from the question to the text:
+//! The floors, from the ground up; each imports only from lower ones:
 //!
-//! 1. `canvas` and `template` hold what is known, and state a `question`.
-//! 2. `solver` answers it: near the last witness (`near`) if it can, else by searches and refutations of increasing
-//!    size. `masks` does so for all tokens of a place. `tidy` makes the free text of a witness plainer.
-//! 3. A `reader` searches one form of the grammar: `bytes` by a `chart` of the bytes of the `lattice`,
-//!    `lexed` by the same `chart` of the graph that a lexer makes of it. `wide` makes lattices with more texts, which are
-//!    cheap to refute with.
-//! 4. `judge` reads each proposed text in a session. Only what it accepts counts.
-//!
-//! What a terminal says about the vocabulary does not depend on the position. It is computed once (`scan` of `bytes` and of `lexed`) and kept
-//! by the [`Infiller`], for all canvases and templates of one grammar.
+//! 1. `ground`: errors and limits.
+//! 2. `lattice`: the texts that a question allows; `tokens`: sets of tokens; `rules`: what is made or known of a
+//!    grammar's rules.
+//! 3. `chart`: a grammar over the edges of a lattice.
+//! 4. `bytes` and `lexed` make these edges, of bytes or of what a lexer reads, and so search a lattice. What a terminal
+//!    says about the vocabulary does not depend on the position: it is computed once, for all canvases and templates of
+//!    one grammar.
+//! 5. `answer`: an [`Infiller`] and the solver of its questions. A session judges each text that is found, and only what
+//!    it accepts counts.
+//! 6. `canvas`: [`Canvas`] and [`Template`], which hold what is known and ask.
 //!
 //! Not for text that is written from left to right: a session (`maskwright_engine::Matcher`) is faster there.
 //!
 //! The theory, a worked example and the cost are in `docs/design/infilling.md`; the README of this crate covers
 //! grammars with a lexer.
 
+mod answer;
 mod bytes;
 mod canvas;
 mod chart;
-mod error;
-mod filling;
-mod infiller;
-mod inline;
-mod judge;
+mod ground;
 mod lattice;
 mod lexed;
-mod masks;
-mod near;
-mod node_sets;
-mod question;
-mod reader;
-mod rewriting;
-mod right_recursion;
-mod solver;
-mod template;
-mod tidy;
-mod wide;
+mod rules;
+mod tokens;
 
-pub use canvas::{Canvas, CanvasConfig, CanvasStatus, Verdict};
-pub(crate) use error::InfillError;
-pub use infiller::{Form, InfillLimits, Infiller};
+#[doc(hidden)]
+pub use answer::Relation;
+pub use answer::{Form, Infiller};
+pub use canvas::{Canvas, CanvasConfig, CanvasStatus, Hole, Part, Template, Verdict};
+pub use ground::InfillLimits;
 #[doc(hidden)]
 pub use lexed::LexerForm;
 pub use maskwright_engine::MaskStatus;
 pub use maskwright_error::{Error, ErrorKind};
-#[doc(hidden)]
-pub use reader::Relation;
-pub use template::{Hole, Part, Template};

@@ -1,12 +1,10 @@
 //! Infilling for grammars over bytes.
 //!
-//! What a terminal says about one token of the vocabulary is kept for all positions (`scan`). From that the edges of a
+//! What a terminal says about one token of the vocabulary is kept for all positions (`tables`). From that the edges of a
 //! lattice are made that the chart asks for (`scanned`); the reader (`read`) makes a chart for each lattice.
 
 mod read;
-mod scan;
 mod scanned;
 mod tables;
 
-pub(crate) use scan::TokenSet;
 pub(crate) use tables::Tables;

@@ -2,12 +2,11 @@
 
 use maskwright_automata::Fuel;
 
-use crate::InfillError;
 use crate::bytes::scanned::Scanned;
 use crate::bytes::tables::Tables;
 use crate::chart::{Chart, Edges};
-use crate::lattice::{Lattice, Piece};
-use crate::reader::{Blocked, Effort, Outcome, Read};
+use crate::ground::InfillError;
+use crate::lattice::{Blocked, Effort, Lattice, Outcome, Piece, Read};
 
 impl Read for Tables {
     fn search(&mut self, lattice: &Lattice, effort: Effort, fuel: &Fuel) -> Result<Outcome, InfillError> {

@@ -5,7 +5,7 @@
 //! texts can use. Each edge reads at least one byte, or skips a piece that can be left out.
 //!
 //! Inside a token of the vocabulary a place is a set of nodes of the token trie. Sets of residues at one boundary are
-//! not joined into one node: then what is useful would have to be separated again (see [`scan`](crate::bytes::scan)).
+//! not joined into one node: then what is useful would have to be separated again (see [`scan`](crate::bytes::tables::scan)).
 
 use std::ops::Range;
 
@@ -13,12 +13,11 @@ use maskwright_automata::{ByteSet, Fuel};
 use maskwright_grammar::{Network, RuleId, Symbol, TerminalId};
 use rustc_hash::FxHashMap;
 
-use crate::InfillError;
 use crate::bytes::tables::{ResidueId, Tables};
 use crate::chart::{Edges, NodeIndex};
-use crate::filling::Filling;
-use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece};
-use crate::node_sets::NodeSetId;
+use crate::ground::InfillError;
+use crate::lattice::{BYTES_OF_TOKEN, Filling, Lattice, Node, Piece};
+use crate::tokens::NodeSetId;
 
 /// A way on.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,7 @@
 //! What canvases and templates of one grammar and vocabulary share: the network, automata, first bytes, scans.
 
+pub(super) mod scan;
+
 use std::sync::Arc;
 
 use maskwright_automata::{
@@ -9,9 +11,9 @@ use maskwright_grammar::{Grammar, Network, RuleId, Symbol, TerminalFacts, Termin
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
-use crate::InfillError;
-use crate::bytes::scan::{Scan, ScanTokens};
-use crate::node_sets::{NodeSetId, NodeSets};
+use crate::bytes::tables::scan::{Scan, ScanTokens};
+use crate::ground::InfillError;
+use crate::tokens::{NodeSetId, NodeSets};
 
 /// A residue of some terminal: what is left of it after some bytes. Equal ids are equal residues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]

@@ -13,7 +13,7 @@
 //! Proof. Backs are exactly the last steps of partial derivations, and all calls are made where their callers' items
 //! are, so a chain of backs from a goal down to the beginning, with one for each end on the way, is a derivation;
 //! conversely each derivation is such a chain. That an edge's tokens are those of the mask is said where edges are
-//! made: `bytes/scan.rs` and `lexed/scan.rs`. ∎
+//! made: `bytes/tables/scan.rs` and `lexed/tables/scan.rs`. ∎
 //!
 //! Facts are made only where the next terminal can follow on the lattice. Complexity: O(g n²) facts for n nodes and g
 //! states, and O(g² n³) backs in the worst case; for unambiguous grammars as many backs as facts.
@@ -32,10 +32,10 @@ use std::collections::BinaryHeap;
 use maskwright_grammar::{ExprId, RuleId, Symbol};
 use rustc_hash::FxHashMap;
 
-use crate::InfillError;
 use crate::chart::contexts::{Around, ContextId, Contexts};
 use crate::chart::edges::{Edges, NodeIndex, START_NODE};
 use crate::chart::focus::{Focus, N_ORDERS};
+use crate::ground::InfillError;
 
 /// An index that stands for nothing.
 const NONE: u32 = u32::MAX;

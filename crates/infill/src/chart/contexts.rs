@@ -1,6 +1,6 @@
 //! What is open around a place of a text: blocks and brackets, as far as the rule that is being read has opened them.
 //!
-//! Rules open and close blocks in pairs (`lexed/pairs.rs`), so of what was open before a rule began, only
+//! Rules open and close blocks in pairs (`rules/pairs.rs`), so of what was open before a rule began, only
 //! the innermost matters to it. A call of the chart is begun with one width, or inside brackets, and an item knows
 //! what its own call has opened since. Most rules are part of one line outside of brackets: no width matters to them
 //! at all. They are begun with [`Around::Line`], the same call for all widths, and end in the line where they began.

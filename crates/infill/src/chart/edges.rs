@@ -5,8 +5,8 @@ use std::ops::Range;
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, Network, RuleId, TerminalId};
 
-use crate::InfillError;
 use crate::chart::contexts::{ContextId, Contexts};
+use crate::ground::InfillError;
 
 /// A node's number.
 pub(crate) type NodeIndex = u32;

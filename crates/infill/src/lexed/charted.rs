@@ -1,20 +1,21 @@
 //! A lexer's graph of a lattice and its chart: whether it has a text, how that fills the unknown places, and what
 //! positions can take.
 
+mod decide;
+
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
 
-use crate::InfillError;
 use crate::chart::Chart;
-use crate::filling::Filling;
-use crate::lattice::{Lattice, Node, Piece, Step};
+use crate::ground::InfillError;
+use crate::lattice::{Filling, Lattice, Node, Piece, Step};
 use crate::lexed::edges::LexedEdges;
+use crate::lexed::graph::narrow::Reading;
 use crate::lexed::graph::{Crossing, Edge, Graph};
 use crate::lexed::hypotheses::CLEAR;
-use crate::lexed::narrow::Reading;
 use crate::lexed::tables::LexedTables;
-use crate::lexed::wide_lines::LineEnds;
-use crate::node_sets::NodeSetId;
+use crate::lexed::tables::wide_lines::LineEnds;
+use crate::tokens::NodeSetId;
 
 /// See the module.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::ops::Range;
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, Network, RuleId, TerminalId};
 
-use crate::InfillError;
 use crate::chart::{ContextId, Contexts, Edges, NodeIndex, START_NODE};
+use crate::ground::InfillError;
 use crate::lexed::graph::Graph;
 use crate::lexed::tables::LexedTables;
 

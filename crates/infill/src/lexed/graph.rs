@@ -16,21 +16,24 @@
 //! Nodes from which no goal can be reached are marked dead. For the others the graph knows the terminals that can be
 //! next: the parser's lookahead, over the whole lattice.
 
+pub(super) mod narrow;
+pub(super) mod outlook;
+
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Tabs, TerminalId};
 use maskwright_lexing::TerminalSet;
 use maskwright_scan::{Carry, HypothesisId, Indent, MAX_WIDTH, WIDE};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::InfillError;
 use crate::chart::{NodeIndex, START_NODE};
+use crate::ground::InfillError;
 use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step};
-use crate::lexed::approximation::StatesId;
+use crate::lexed::graph::narrow::{Reading, usual_widths};
 use crate::lexed::hypotheses::CLEAR;
-use crate::lexed::narrow::{Reading, usual_widths};
-use crate::lexed::scan::Leap;
 use crate::lexed::tables::LexedTables;
-use crate::node_sets::NodeSetId;
+use crate::lexed::tables::scan::Leap;
+use crate::rules::StatesId;
+use crate::tokens::NodeSetId;
 
 /// A way on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

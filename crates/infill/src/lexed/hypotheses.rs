@@ -14,7 +14,7 @@ use maskwright_grammar::TerminalId;
 use maskwright_lexing::Fate;
 use maskwright_scan::{Carry, HypothesisId, Indent, LexerTables, Outcome, ScanError, Width};
 
-use crate::InfillError;
+use crate::ground::InfillError;
 
 /// How many bytes away from where it is steady a hypothesis is nearly so: a character has at most three more.
 const MAX_UNSTEADY: usize = 3;
@@ -34,7 +34,7 @@ pub enum LexerForm {
     ContextualFree,
 }
 
-/// The clear boundary, which stands for several hypotheses ([`crate::lexed::clear`]) and is none itself.
+/// The clear boundary, which stands for several hypotheses ([`crate::lexed::tables::clear`]) and is none itself.
 pub(crate) const CLEAR: HypothesisId = HypothesisId(u32::MAX);
 
 /// All hypotheses met so far, their steps, and what is known of them.

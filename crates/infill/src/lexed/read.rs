@@ -9,16 +9,14 @@ use maskwright_grammar::TerminalId;
 use maskwright_lexing::{Token, tokenize};
 use rustc_hash::FxHashMap;
 
-use crate::InfillError;
 use crate::chart::Chart;
-use crate::lattice::{Lattice, Piece};
+use crate::ground::InfillError;
+use crate::lattice::{Blocked, Effort, Lattice, LexerToken, Outcome, Piece, Read, around, rough, wide};
 use crate::lexed::charted::Charted;
 use crate::lexed::edges::LexedEdges;
 use crate::lexed::graph::Graph;
-use crate::lexed::narrow::{Reading, narrow, usual};
+use crate::lexed::graph::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
-use crate::reader::{Blocked, Effort, LexerToken, Outcome, Read};
-use crate::wide::{around, rough, wide};
 
 /// About how many facts of a narrow graph are made one by one to settle what a position can take, before all are made at once.
 const N_NARROW: usize = 30_000;

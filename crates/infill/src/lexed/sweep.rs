@@ -23,17 +23,20 @@
 //! Complexity: O(g n² / 64) words for n nodes and g items, and O(g n²) ends of calls.
 
 mod backward;
+mod beginnings;
+mod compact;
+mod items;
 
 use std::ops::Range;
 
 use maskwright_grammar::TerminalId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::InfillError;
-use crate::lexed::beginnings::{Bits, Sets};
-use crate::lexed::compact::Compact;
+use crate::ground::InfillError;
 use crate::lexed::edges::LexedEdges;
-use crate::lexed::items::{ItemId, Items};
+use crate::lexed::sweep::beginnings::{Bits, Sets};
+use crate::lexed::sweep::compact::Compact;
+use crate::lexed::sweep::items::{ItemId, Items};
 
 /// An index that stands for nothing.
 const NONE: u32 = u32::MAX;

@@ -1,5 +1,11 @@
 //! What canvases and templates of one lexed grammar and vocabulary share: network, lexer, scans, walks.
 
+pub(super) mod clear;
+pub(super) mod scan;
+pub(super) mod separators;
+pub(super) mod walks;
+pub(super) mod wide_lines;
+
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
@@ -9,16 +15,13 @@ use maskwright_scan::{HypothesisId, Indent, LexerTables, Outcome};
 use maskwright_vocabulary::{TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use crate::InfillError;
-use crate::bytes::TokenSet;
-use crate::inline::inline_single;
-use crate::lexed::approximation::{Approximation, StatesId};
-use crate::lexed::clear::Clear;
+use crate::ground::InfillError;
 use crate::lexed::hypotheses::{CLEAR, Hypotheses, LexerForm};
-use crate::lexed::pairs::{check_pairs, rules_in_line};
-use crate::lexed::scan::{FreeScan, Part, TokenScan};
-use crate::lexed::walks::Walks;
-use crate::node_sets::{NodeSetId, NodeSets};
+use crate::lexed::tables::clear::Clear;
+use crate::lexed::tables::scan::{FreeScan, Part, TokenScan};
+use crate::lexed::tables::walks::Walks;
+use crate::rules::{Approximation, StatesId, check_pairs, inline_single, rules_in_line};
+use crate::tokens::{NodeSetId, NodeSets, TokenSet};
 
 /// The most scans of any text that are kept.
 pub(crate) const MAX_FREE_SCANS: usize = 1 << 14;

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::InfillError;
-use crate::lexed::beginnings::Bits;
-use crate::lexed::items::ItemId;
+use crate::ground::InfillError;
+use crate::lexed::sweep::beginnings::Bits;
+use crate::lexed::sweep::items::ItemId;
 use crate::lexed::sweep::{Entry, NONE, Sweeper, WORDS_OF_UNIT, Waiter};
 
 impl Sweeper<'_> {
