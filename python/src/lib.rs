@@ -40,6 +40,7 @@ mod raw_rows;
 mod report;
 mod schema;
 mod search;
+mod state;
 mod tokenizer;
 mod work;
 
@@ -83,6 +84,8 @@ mod _maskwright {
     use crate::report::ReportEntry;
     #[pymodule_export]
     use crate::search::Hypothesis;
+    #[pymodule_export]
+    use crate::state::{Keyword, Next, State};
     #[pymodule_export]
     use crate::tokenizer::Tokenizer;
     #[pymodule_export]

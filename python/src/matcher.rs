@@ -14,6 +14,7 @@ use crate::errors::OrRaise;
 use crate::interrupt::{stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Scores};
 use crate::search::{self, Hypothesis};
+use crate::state::State;
 use crate::work::{Guarded, caught, renew, with};
 
 /// The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
@@ -295,7 +296,18 @@ impl Matcher {
         self.work(py, |matcher| matcher.forced_tokens(encode)).map(ints)
     }
 
-    /// Says in words why a token is allowed or refused here: the first byte that cannot come, and what was expected
+    /// Where the text is, and what may come next, in words: the path in the value of a JSON Schema and the keywords that limit it there,
+    /// or the rules that are being read.
+    fn state(&self, py: Python<'_>) -> PyResult<State> {
+        State::new(py, self.work(py, |matcher| matcher.state())?)
+    }
+
+    /// What may come next, in words, as one text: "`,` or `}`". `state()` has it as a list.
+    fn expected(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.work(py, |matcher| matcher.expected())?.join(" or "))
+    }
+
+    /// Says in words why a token is allowed or refused here: by the keyword of a schema that refuses it, or by what was expected
     /// instead.
     fn explain(&self, py: Python<'_>, id: Int) -> PyResult<String> {
         let Int(id) = id;

@@ -217,7 +217,7 @@ def test_a_row_that_the_host_stops_is_padded(grammars):
 def test_a_token_from_elsewhere_is_an_error(grammars):
     processor = transformers.LogitsProcessor(grammars[2])
     allowed_by(processor, [[7], [7]])
-    with pytest.raises(ValueError, match=r"row 1 has a token, number 0 .*'z' cannot come here.*reset\(\)") as caught:
+    with pytest.raises(ValueError, match=r"row 1 has a token, number 0 .*`z` cannot come here.*reset\(\)") as caught:
         allowed_by(processor, [[7, ord("n")], [7, ord("z")]])
     assert "expected" in str(caught.value)
     # The processor is as new.

@@ -81,6 +81,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("maskwright-decode", &["maskwright-engine", "maskwright-infill", "maskwright-vocabulary"]),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
+    ("maskwright-trace", &[]),
     (
         "maskwright",
         &[
@@ -96,8 +97,11 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-vocabulary",
         ],
     ),
-    ("maskwright-cli", &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-syntax"]),
-    ("maskwright-python", &["maskwright", "maskwright-decode"]),
+    (
+        "maskwright-cli",
+        &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-syntax", "maskwright-trace"],
+    ),
+    ("maskwright-python", &["maskwright", "maskwright-decode", "maskwright-trace"]),
     (
         "maskwright-oracle",
         &[

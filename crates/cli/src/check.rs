@@ -1,6 +1,6 @@
 //! `maskwright check`: is this text in the language, and if not, where does it leave it?
 
-use maskwright::{Matcher, Tokenizer};
+use maskwright::{Matcher, MatcherState, Tokenizer};
 use serde_json::json;
 
 use crate::arguments::Check;
@@ -19,6 +19,9 @@ struct Verdict {
     is_prefix: bool,
     /// What could have come there; empty for a member.
     expected: Vec<String>,
+    /// Why it cannot go on so, in the words of a schema, and where it is.
+    why: Option<String>,
+    path: Option<String>,
     /// Why a token was refused, where the text was read by tokens.
     token: Option<String>,
     /// Whether the last line end was left out.
@@ -50,6 +53,8 @@ pub(crate) fn run(arguments: &Check) -> anyhow::Result<Outcome> {
             "column": place.column(),
             "is_prefix": verdict.is_prefix,
             "expected": verdict.expected,
+            "why": verdict.why,
+            "path": verdict.path,
             "token": verdict.token,
             "without_line_end": verdict.without_line_end,
         }))?;
@@ -73,7 +78,9 @@ fn judge(
     let is_prefix = n_viable == text.len() || n_viable == without;
     let mut is_member = is_prefix && matcher.is_accepting();
     let without_line_end = is_member && n_viable < text.len();
-    let expected = if is_member { Vec::new() } else { matcher.expected()? };
+    let state = if is_member { None } else { Some(matcher.state()?) };
+    let expected = state.as_ref().map(MatcherState::expected).unwrap_or_default();
+    let why = if is_prefix { None } else { matcher.refusal(&text[n_viable..]) };
     let token = match tokenizer {
         _ if has_special => refused,
         Some(tokenizer) => refused_token(start, tokenizer, &text[..without.max(n_viable)])?,
@@ -81,7 +88,8 @@ fn judge(
     };
     // Tokens are counted where bytes are not (`max_tokens` of a structural tag).
     is_member &= token.is_none();
-    Ok(Verdict { is_member, n_viable, is_prefix, expected, token, without_line_end })
+    let path = state.and_then(|state| state.path);
+    Ok(Verdict { is_member, n_viable, is_prefix, expected, why, path, token, without_line_end })
 }
 
 /// Reads the text token by token, as the tokenizer cuts it; why one is refused.
@@ -112,7 +120,10 @@ fn tell(verdict: &Verdict, name: &str, text: &[u8], place: &Place<'_>) {
     let what = if verdict.is_prefix {
         "the text ends too early".to_owned()
     } else {
-        format!("{} cannot come here", bytes::quoted(first_character(&text[offset..])))
+        match &verdict.why {
+            Some(why) => why.clone(),
+            None => format!("{} cannot come here", bytes::quoted(first_character(&text[offset..]))),
+        }
     };
     let bold = anstyle::Style::new().bold();
     let red = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Red.into())).bold();

@@ -45,7 +45,12 @@ fn a_stranger_is_told_where_it_leaves_the_language() {
     let schema = example("person.schema.json");
     let run = maskwright(&["check", "--json-schema", &schema, &path]).exits(1);
     assert_eq!(run.stdout, "");
-    let run = run.says(&["ada.json:3:12", "\"0\" cannot come here", "3 |   \"age\": 200,", "expected"]);
+    let run = run.says(&[
+        "ada.json:3:12",
+        "at /age: 200 is above \"maximum\": 120",
+        "3 |   \"age\": 200,",
+        "expected",
+    ]);
     // The mark stands under the character.
     let lines: Vec<&str> = run.stderr.lines().collect();
     let at = lines.iter().position(|line| line.contains("\"age\"")).unwrap();

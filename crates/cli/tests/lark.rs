@@ -59,7 +59,9 @@ fn lark_files_are_read_with_their_imports() {
     let blocks = ["check", "--lark", &blocks, "--lexer", "basic", "--indentation", "python", "--text"];
     maskwright(&[&blocks[..], &["a:\n  b\n  c\nd\n"]].concat()).exits(0);
     maskwright(&[&blocks[..], &["a:\nb\n"]].concat()).exits(1);
-    maskwright(&[&blocks[..], &["a:\n  b\n c\n"]].concat()).exits(1).says(&["the text:3:2", "expected ["]);
+    maskwright(&[&blocks[..], &["a:\n  b\n c\n"]].concat())
+        .exits(1)
+        .says(&["the text:3:2", "expected white space"]);
 
     let named = file(
         "named.lark",
@@ -93,7 +95,7 @@ fn broken_lark_grammars_are_located() {
     check("start: A\nA: /(/\n", &["broken.lark:2:"]);
     check("start: \"a\" start\n", &["no text"]);
     let tasks = example("tasks.lark");
-    maskwright(&["check", "--text", "a", "--lark", &tasks]).exits(1).says(&["expected TODO"]);
+    maskwright(&["check", "--text", "a", "--lark", &tasks]).exits(1).says(&["expected `todo`"]);
     maskwright(&["check", "--text", "a", "--regex", "a", "--lexer", "basic"]).exits(2).says(&["--lark"]);
     maskwright(&["check", "--text", "a", "--grammar", "sql", "--lark", &tasks])
         .exits(2)

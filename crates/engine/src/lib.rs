@@ -36,7 +36,11 @@ mod spelling;
 mod watch;
 
 pub(crate) use ground::EngineError;
-pub use ground::{ExitRows, Limits, MaskStatus, Options, TokenCountStatus, TokensToFinish};
+#[doc(hidden)]
+pub use ground::Words;
+pub use ground::{
+    ExitRows, Keyword, Limits, MaskStatus, MatcherState, Next, Options, TokenCountStatus, TokensToFinish,
+};
 #[doc(hidden)]
 pub use ground::{NamedTokens, ResolvedLexed, TextPart, text_parts, written};
 pub use likeliest::Position;

@@ -185,8 +185,8 @@ impl Reader {
         }
     }
 
-    /// What may come next, in words: residues, or names of terminals. Empty inside of a lexer's token that no terminal can
-    /// end as it stands.
+    /// What may come next by name: tokens that the grammar names by their ids; of a lexed grammar its terminals, none inside of a token
+    /// that no terminal can end as it stands.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -87,6 +87,7 @@ mod draft;
 mod error;
 mod escape;
 mod excluded;
+mod explain;
 mod formats;
 mod graph;
 mod innermost;
@@ -127,6 +128,7 @@ pub use distinct::Distinct;
 pub use document::{parse_document, parse_json};
 pub use documents::Documents;
 pub use error::{MissingDocument, SchemaError};
+pub use explain::{KeywordLimit, SchemaWords};
 #[doc(hidden)]
 pub use names::is_python_name;
 pub use report::{Report, ReportEntry, Status};

@@ -51,6 +51,9 @@ impl CompiledGrammar {
         report: Option<Report>,
         limits: Limits,
     ) -> CompiledGrammar {
+        if let Some(words) = source.words() {
+            sessions.speak(Arc::new(words));
+        }
         let report_bytes = report.as_ref().map_or(0, Report::memory_usage);
         sessions.count_beside(size_of::<CompiledGrammar>() + source.memory_usage() + report_bytes);
         CompiledGrammar { sessions, source, is_lexed, report, infiller: Mutex::default(), limits }

@@ -48,6 +48,7 @@ mod limits;
 mod named_tokens;
 mod source;
 mod special_text;
+mod words;
 
 pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
@@ -85,8 +86,8 @@ pub use maskwright_engine::Matcher;
 /// ```
 pub use maskwright_engine::inspect;
 pub use maskwright_engine::{
-    Likeliest, LikeliestConfig, LikeliestStatus, MaskStatus, Position, Taken, TokenCountStatus,
-    TokensToFinish,
+    Keyword, Likeliest, LikeliestConfig, LikeliestStatus, MaskStatus, MatcherState, Next, Position, Taken,
+    TokenCountStatus, TokensToFinish,
 };
 /// What every call that can fail returns.
 ///

@@ -9,7 +9,7 @@ use maskwright_error::ErrorKind;
 use maskwright_grammar::{Grammar, SpecialNames};
 use maskwright_infill::Relation;
 use maskwright_json_schema::{
-    Documents, Numbers, Report, SchemaConfig, SchemaError, Whitespace, parse_document,
+    Documents, Numbers, Report, SchemaConfig, SchemaError, Style, Whitespace, parse_document,
 };
 use maskwright_lark::LarkGrammar;
 use maskwright_lark::lark_strings;
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::json_schema::SchemaDocuments;
 use crate::lark::Imports;
 use crate::special_text::spelled;
+use crate::words::SourceWords;
 use crate::{CompileOptions, Error, GrammarWarning, Limits, lark, named_tokens};
 
 /// What a GBNF grammar without a file is called in messages.
@@ -438,6 +439,18 @@ impl GrammarSource {
         let has_special_tokens = self.has_special_tokens;
         let imports = Some(Arc::new(imports));
         Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens }))
+    }
+
+    /// What speaks of texts in the words of the source; `None` if it has no schema.
+    pub(crate) fn words(&self) -> Option<SourceWords> {
+        match &self.notation {
+            Notation::JsonSchema { text, config } if config.style == Style::Json => {
+                Some(SourceWords::of_schema(text))
+            }
+            Notation::StructuralTag { text, .. } => Some(SourceWords::of_tag(text)),
+            Notation::ToolCalls { tools, .. } => Some(SourceWords::of_tools(tools)),
+            _ => None,
+        }
     }
 
     /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.

@@ -21,6 +21,8 @@ pub struct LexerTables {
     pub n_terminals: usize,
     /// By terminal id, the declared ones included.
     pub names: Vec<String>,
+    /// The same as messages call them, if not by their names.
+    pub labels: Vec<String>,
     /// The terminals whose tokens the parser does not get.
     pub ignored: Vec<TerminalId>,
     /// What makes indentation, if something does.
@@ -62,6 +64,7 @@ impl LexerTables {
             lexer,
             terminals,
             n_terminals,
+            labels: names.clone(),
             names,
             ignored,
             layout,
@@ -78,7 +81,8 @@ impl LexerTables {
     pub fn within(&self, bytes: &ByteSet, fuel: &Fuel) -> Result<LexerTables, LexError> {
         let terminals = terminals_within(&self.terminals, bytes);
         let (names, ignored, layout) = (self.names.clone(), self.ignored.clone(), self.layout.clone());
-        LexerTables::new(terminals, names, ignored, layout, self.is_contextual, fuel)
+        let tables = LexerTables::new(terminals, names, ignored, layout, self.is_contextual, fuel)?;
+        Ok(LexerTables { labels: self.labels.clone(), ..tables })
     }
 
     /// Whether some token of the lexer may contain one of `bytes`. `false` is always right.

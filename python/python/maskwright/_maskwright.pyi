@@ -797,7 +797,7 @@ class Matcher:
         end-of-sequence token.
         """
     def explain(self, id: int) -> str:
-        """Says in words why a token is allowed or refused here: the first byte that cannot come, and what was expected
+        """Says in words why a token is allowed or refused here: by the keyword of a schema that refuses it, or by what was expected
         instead.
         """
     def search(

@@ -187,8 +187,7 @@ impl BytesReader {
         Ok(bytes)
     }
 
-    /// What may come next: the residues of terminals in regular-expression notation, and the names of tokens that the grammar
-    /// names by their ids.
+    /// The names of the tokens that may come next by their ids.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -198,25 +197,10 @@ impl BytesReader {
         named: Option<&NamedTokens>,
     ) -> Result<Vec<String>, EngineError> {
         let [mark, _] = symbol_text(0);
-        let threads = self.parser.configs.threads(config).iter();
-        let mut expected: Vec<String> = threads
-            .map(|thread| (self.parser.automaton(thread.terminal), thread.residue))
-            // What begins with a symbol is told by name below.
-            .filter(|(automaton, residue)| {
-                named.is_none()
-                    || automaton
-                        .try_next_bytes(*residue)
-                        .is_ok_and(|bytes| bytes.as_singleton() != Some(mark))
-            })
-            .map(|(automaton, residue)| automaton.describe(residue))
-            .collect();
-        if let Some(named) = named
-            && let Some(after) = self.step(config, mark)?
-        {
-            let symbols = self.next_bytes(after)?;
-            expected.extend(symbols.iter().filter_map(|symbol| named.name(symbol)).map(str::to_owned));
-        }
-        Ok(expected)
+        let Some(named) = named else { return Ok(Vec::new()) };
+        let Some(after) = self.step(config, mark)? else { return Ok(Vec::new()) };
+        let symbols = self.next_bytes(after)?;
+        Ok(symbols.iter().filter_map(|symbol| named.name(symbol)).map(str::to_owned).collect())
     }
 
     /// Bytes that [`clear_memo`](BytesReader::clear_memo) frees.

@@ -374,7 +374,7 @@ impl States {
         for &thread in self.configs.threads(config) {
             let expected = outlook.expected(parser, thread)?;
             let tables = outlook.places.tables();
-            names.extend(expected.into_iter().map(|terminal| tables.names[terminal.index()].clone()));
+            names.extend(expected.into_iter().map(|terminal| tables.labels[terminal.index()].clone()));
         }
         Ok(names)
     }

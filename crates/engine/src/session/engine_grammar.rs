@@ -2,8 +2,8 @@
 
 mod inspect;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use maskwright_automata::Fuel;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use super::machine::Machine;
 use super::shared_machine::SharedMachine;
 use super::source::Source;
-use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled};
+use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled, Words};
 use crate::reader::Terminals;
 use crate::shared::Shared;
 use crate::{EngineError, Error};
@@ -34,6 +34,7 @@ pub struct EngineGrammar {
     /// By the compiler's clock.
     last_use: AtomicU64,
     must_spell: bool,
+    words: OnceLock<Arc<dyn Words>>,
 }
 
 impl EngineGrammar {
@@ -98,7 +99,22 @@ impl EngineGrammar {
             true => EngineError::stops_leave_no_text(vocabulary, &stops),
             false => error,
         })?;
+        if let Some(words) = self.words.get() {
+            grammar.speak(words.clone());
+        }
         Ok(self.by_stops.keep(&stops, grammar))
+    }
+
+    /// Lets messages speak of texts in these words; the first that are given stay.
+    #[doc(hidden)]
+    pub fn speak(&self, words: Arc<dyn Words>) {
+        let _ = self.words.set(words);
+    }
+
+    /// What messages speak of texts with, beside the grammar itself.
+    #[doc(hidden)]
+    pub fn words(&self) -> Option<&dyn Words> {
+        self.words.get().map(|words| &**words)
     }
 
     /// The same grammar with another compiler's vocabulary, which differs in the tokens that end a text.
@@ -177,6 +193,7 @@ impl EngineGrammar {
             beside,
             last_use,
             must_spell,
+            words: OnceLock::new(),
         });
         grammar.shared.memory.add(&grammar);
         grammar.shared.keep_within_limit();

@@ -11,6 +11,7 @@ mod forced;
 mod inspect;
 mod likeliest;
 mod masks;
+mod state;
 mod within;
 
 use std::fmt;

@@ -11,7 +11,7 @@ use maskwright_scan::LexerTables;
 
 use super::machine::Machine;
 use crate::EngineError;
-use crate::ground::NamedTokens;
+use crate::ground::{BLOCK, END_OF_BLOCK, END_OF_LINE, NamedTokens, shown};
 use crate::reader::Terminals;
 use crate::shared::Shared;
 
@@ -83,9 +83,26 @@ fn with_lexer(
     if let Some(spelled) = &shared.spelled {
         made = terminals_within(&made, &spelled.bytes);
     }
+    let labels = labels(&terminals, &declared, layout.as_ref());
     let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
-    let tables = LexerTables::new(made, names, ignored, layout, is_contextual, fuel)?;
+    let mut tables = LexerTables::new(made, names, ignored, layout, is_contextual, fuel)?;
+    tables.labels = labels;
     let network = Network::new(reduce(rules, tables.facts()?, fuel)?, fuel)?;
     let terminals = Terminals::Lexed(Arc::new(tables));
     Ok((Machine::new(shared.clone(), network, &terminals)?, named))
+}
+
+/// What messages call the terminals: strings by what they are, those of the layout by what they mean, others by name.
+fn labels(terminals: &[LarkTerminal], declared: &[String], layout: Option<&Layout>) -> Vec<String> {
+    let label = |terminal: &LarkTerminal| match &terminal.string {
+        Some(string) => shown(string.as_bytes()),
+        None => terminal.name.clone(),
+    };
+    let mut labels: Vec<String> = terminals.iter().map(label).chain(declared.iter().cloned()).collect();
+    if let Some(layout) = layout {
+        labels[layout.newline.index()] = END_OF_LINE.to_owned();
+        labels[layout.indent.index()] = BLOCK.to_owned();
+        labels[layout.dedent.index()] = END_OF_BLOCK.to_owned();
+    }
+    labels
 }

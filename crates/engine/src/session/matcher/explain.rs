@@ -1,35 +1,12 @@
-//! Why a token is allowed or refused, and what was expected, in words.
+//! Why a token is allowed or refused, in words.
 
-use maskwright_automata::Regex;
 use maskwright_vocabulary::{TokenId, symbol_text};
 
-use crate::ground::{NamedTokens, written};
-use crate::parser::ConfigId;
-use crate::session::machine::Machine;
-use crate::{EngineError, Error, Matcher};
-
-/// The most terminals that an explanation lists.
-const MAX_LISTED: usize = 12;
+use super::state::expected_at;
+use crate::ground::{shown, written};
+use crate::{Error, Matcher};
 
 impl Matcher {
-    /// What may come next, one entry a terminal: its residue in regular-expression notation, or its name if the
-    /// grammar is lexed; the bytes that may come next, where no terminal is known yet. Tokens that the grammar names by their
-    /// ids are entries by name. "end of text" is an entry where the text may end.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub fn expected(&self) -> Result<Vec<String>, Error> {
-        if self.is_terminated() {
-            return Ok(Vec::new());
-        }
-        Ok(self.expected_at(self.state.config)?)
-    }
-
-    /// What may come after `config`.
-    fn expected_at(&self, config: ConfigId) -> Result<Vec<String>, EngineError> {
-        self.ask(|machine| expected_at(machine, config, self.grammar().named()))
-    }
-
     /// Why `token` is allowed or refused here: the bytes of it that some text goes on with, the first that
     /// none does, and what was expected there.
     ///
@@ -47,7 +24,7 @@ impl Matcher {
         if vocabulary.is_eos(token) && (is_complete || !is_allowed) {
             let id = token.0;
             return Ok(if !is_complete {
-                let expected = self.expected_at(config)?.join(" or ");
+                let expected = self.expected()?.join(" or ");
                 format!("token {id} (end of text) is refused: the text is not complete, expected {expected}")
             } else if is_allowed {
                 format!("token {id} (end of text) is allowed: the text is complete")
@@ -68,7 +45,7 @@ impl Matcher {
         }
         let readings = self.grammar().readings(token);
         let shown = match (vocabulary.token_bytes(token), vocabulary.name(token)) {
-            (Some(bytes), _) => format!("token {} \"{}\"", token.0, bytes.escape_ascii()),
+            (Some(bytes), _) => format!("token {} {}", token.0, quoted(bytes)),
             (None, Some(name)) => format!("token {} {name}", token.0),
             (None, None) => format!("token {}", token.0),
         };
@@ -83,7 +60,7 @@ impl Matcher {
                     match config_after {
                         Some(_) => self.cannot_be_completed().to_owned(),
                         None => {
-                            let expected = self.expected_at(config)?.join(" or ");
+                            let expected = self.expected()?.join(" or ");
                             format!("it cannot come here, expected {expected}")
                         }
                     }
@@ -105,19 +82,22 @@ impl Matcher {
             for (position, &byte) in bytes.iter().enumerate() {
                 match machine.reader.step(config, byte)? {
                     Some(next) => config = next,
-                    None => return Ok(Some((position, byte, expected_at(machine, config, named)?))),
+                    None => return Ok(Some((position, expected_at(machine, config, named)?))),
                 }
             }
             Ok(None)
         })?;
-        if let Some((position, byte, expected)) = refused {
+        if let Some((position, expected)) = refused {
+            if let Some(why) = self.refusal(bytes) {
+                return Ok(format!("{shown} is refused: {why}"));
+            }
             let read = match position {
                 0 => String::new(),
-                _ => format!(" after \"{}\"", bytes[..position].escape_ascii()),
+                _ => format!(" after {}", quoted(&bytes[..position])),
             };
             return Ok(format!(
-                "{shown} is refused: '{}'{read} cannot come here, expected {}",
-                byte.escape_ascii(),
+                "{shown} is refused: {}{read} cannot come here, expected {}",
+                quoted(first_character(&bytes[position..])),
                 expected.join(" or ")
             ));
         }
@@ -126,6 +106,12 @@ impl Matcher {
             false => "with it no text is left whose items and keys all differ",
         };
         Ok(format!("{shown} is refused: {reason}"))
+    }
+
+    /// Why the text cannot go on with `next`, which the grammar refuses, in the words of what it was compiled from; `None` if these say no more
+    /// than what was expected.
+    pub fn refusal(&self, next: &[u8]) -> Option<String> {
+        self.grammar().words()?.refusal(&self.text(), next)
     }
 
     /// Why a token is refused that the grammar allows.
@@ -137,25 +123,16 @@ impl Matcher {
     }
 }
 
-fn expected_at(
-    machine: &mut Machine,
-    config: ConfigId,
-    named: Option<&NamedTokens>,
-) -> Result<Vec<String>, EngineError> {
-    let mut expected = machine.reader.expected(config, named)?;
-    // Inside of a lexer's token that no terminal can end as it stands.
-    if expected.is_empty() && !machine.reader.is_accepting(config) {
-        expected.push(format!("{:?}", Regex::bytes(machine.reader.next_bytes(config)?)));
+/// A text between backticks, blanks too.
+fn quoted(text: &[u8]) -> String {
+    match shown(text) {
+        quoted if quoted.starts_with('`') => quoted,
+        _ => format!("`{}`", text.escape_ascii()),
     }
-    expected.sort();
-    expected.dedup();
-    if expected.len() > MAX_LISTED {
-        let n_more = expected.len() - MAX_LISTED;
-        expected.truncate(MAX_LISTED);
-        expected.push(format!("{n_more} more"));
-    }
-    if machine.reader.is_accepting(config) {
-        expected.push("end of text".to_owned());
-    }
-    Ok(expected)
+}
+
+/// The bytes of the first character, or the first byte where that begins none.
+fn first_character(bytes: &[u8]) -> &[u8] {
+    let character = bytes.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    &bytes[..character.map_or(1, char::len_utf8).min(bytes.len())]
 }

@@ -1,0 +1,197 @@
+//! What users are told, word for word: why a text cannot go on so, and what may come next.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
+use std::sync::Arc;
+
+use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
+
+const PERSON: &str = r#"{
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2, "maxLength": 6},
+        "hobbies": {"type": "array", "items": {"enum": ["chess", "tennis", "go"]}, "minItems": 1, "maxItems": 2},
+        "age": {"type": "integer", "minimum": 18, "maximum": 120},
+        "height": {"$ref": "\#/$defs/metres"},
+        "code": {"type": "string", "pattern": "^[A-Z]{2}$"},
+        "kind": {"const": "person"},
+        "half": {"type": "number", "multipleOf": 0.5}
+    },
+    "required": ["name", "hobbies"],
+    "additionalProperties": false,
+    "$defs": {"metres": {"type": "number", "exclusiveMaximum": 3}}
+}"#;
+
+/// A grammar over single bytes, of which the last ends a text.
+fn compiled(source: &GrammarSource) -> Arc<CompiledGrammar> {
+    let tokens = (0..=255u8).map(|byte| vec![byte]).chain([b"</s>".to_vec()]);
+    let tokenizer = Tokenizer::from_tokens(tokens.collect(), &[TokenId(256)]).unwrap();
+    Compiler::new(&tokenizer).compile(source, &CompileOptions::default()).unwrap()
+}
+
+fn after(grammar: &Arc<CompiledGrammar>, text: &str) -> Matcher {
+    let mut matcher = grammar.matcher();
+    assert!(matcher.accept_bytes(text.as_bytes()).unwrap(), "{text}");
+    matcher
+}
+
+fn person() -> Arc<CompiledGrammar> {
+    compiled(&GrammarSource::json_schema(PERSON.replace("\\#", "#"), Default::default()))
+}
+
+/// The text is read up to where it leaves the language, and what is said there.
+fn told(grammar: &Arc<CompiledGrammar>, text: &str) -> String {
+    let mut matcher = grammar.matcher();
+    let n_read = (0..text.len()).find(|&at| !matcher.accept_bytes(&text.as_bytes()[at..=at]).unwrap());
+    let at = n_read.unwrap_or_else(|| panic!("{text} is in the language"));
+    matcher
+        .refusal(&text.as_bytes()[at..])
+        .unwrap_or_else(|| format!("expected {}", matcher.expected().unwrap().join(" or ")))
+}
+
+#[test]
+fn keywords_of_a_schema_are_the_reasons() {
+    let person = person();
+    for (text, why) in [
+        (r#"{"name": "A""#, r#"at /name: "A" has 1 character, fewer than "minLength": 2"#),
+        (r#"{"name": "Adelheid"}"#, r#"at /name: "Adelheid" has 8 characters, more than "maxLength": 6"#),
+        (r#"{"name": 3}"#, r#"at /name: a number is not of "type": "string""#),
+        (r#"{"name": "Ann"}"#, r#"at the top: "hobbies" is "required" and missing"#),
+        (
+            r#"{"name": "Ann", "age": 20}"#,
+            r#"at the top: "hobbies" is "required" and comes before "age", in the schema's order"#,
+        ),
+        (r#"{"name": "Ann", "hobbies": []}"#, r#"at /hobbies: 0 items, fewer than "minItems": 1"#),
+        (
+            r#"{"name": "Ann", "hobbies": ["golf"]}"#,
+            r#"at /hobbies/0: "golf" is not one of "enum": ["chess","tennis","go"]"#,
+        ),
+        (
+            r#"{"name": "Ann", "hobbies": ["go", "go", "go"]}"#,
+            r#"at /hobbies: 2 items are there, as many as "maxItems": 2"#,
+        ),
+        (r#"{"name": "Ann", "hobbies": ["go"], "age": 200}"#, r#"at /age: 200 is above "maximum": 120"#),
+        (r#"{"name": "Ann", "hobbies": ["go"], "age": 7}"#, r#"at /age: 7 is below "minimum": 18"#),
+        (
+            r#"{"name": "Ann", "hobbies": ["go"], "age": 20.5}"#,
+            r#"at /age: a number that is not whole is not of "type": "integer""#,
+        ),
+        (
+            r#"{"name": "Ann", "hobbies": ["go"], "height": 3}"#,
+            r#"at /height: 3 is not within "exclusiveMaximum": 3"#,
+        ),
+        (
+            r#"{"name": "Ann", "hobbies": ["go"], "code": "A1"}"#,
+            r#"at /code: "A1" does not fit "pattern": "^[A-Z]{2}$""#,
+        ),
+        (
+            r#"{"name": "Ann", "hobbies": ["go"], "kind": "dog"}"#,
+            r#"at /kind: "dog" is not "const": "person""#,
+        ),
+        (
+            r#"{"name": "Ann", "hobbies": ["go"], "half": 0.7}"#,
+            r#"at /half: 0.7 is not a multiple of "multipleOf": 0.5"#,
+        ),
+        (
+            r#"{"name": "Ann", "hobbies": ["go"], "size": 1}"#,
+            "at the top: \"size\" is none of the properties \"name\", \"hobbies\", \"age\", \
+          \"height\", \"code\", \"kind\", \"half\" (\"additionalProperties\": false)",
+        ),
+        (
+            r#"{"name": "Ann", "hobbies": ["go"], "name": "Bo"}"#,
+            r#"at the top: the key "name" is there already"#,
+        ),
+    ] {
+        assert_eq!(told(&person, text), why, "{text}");
+    }
+}
+
+#[test]
+fn a_state_has_path_keywords_and_what_may_come() {
+    let person = person();
+    let state = after(&person, r#"{"name": "A"#).state().unwrap();
+    assert_eq!(state.path.as_deref(), Some("/name"));
+    let keywords: Vec<String> = state.keywords.iter().map(ToString::to_string).collect();
+    assert_eq!(keywords, [r#""type": "string""#, r#""minLength": 2"#, r#""maxLength": 6"#]);
+    assert_eq!(state.keywords[1].pointer, "/properties/name");
+    assert_eq!(state.expected(), ["at least 1 more character"]);
+    let state = after(&person, r#"{"name": "Ann", "hobbies": ["go""#).state().unwrap();
+    assert_eq!(state.path.as_deref(), Some("/hobbies"));
+    assert_eq!(state.expected(), ["`,`", "`]`"]);
+    let state = after(&person, r#"{"name": "Ann", "hobbies": ["#).state().unwrap();
+    assert_eq!(state.path.as_deref(), Some("/hobbies/0"));
+    assert_eq!(state.expected(), ["`\"chess\"`", "`\"go\"`", "`\"tennis\"`", "a blank or line break"]);
+    let state = after(&person, r#"{"name": "Ann", "hobbies": ["go"]}"#).state().unwrap();
+    assert!(state.is_complete && state.next.is_empty(), "{state}");
+    assert_eq!(state.to_string(), "expected the end of the text");
+}
+
+#[test]
+fn other_notations_have_words_too() {
+    let date = compiled(&GrammarSource::regex("[0-9]{4}-[0-9]{2}-[0-9]{2}"));
+    assert_eq!(told(&date, "2024-1x"), "expected a digit (at least 4 more characters)");
+    assert_eq!(told(&date, "2024/"), "expected `-`");
+    let hexadecimal = compiled(&GrammarSource::regex("#[0-9a-f]+|[^a]{2}"));
+    assert_eq!(told(&hexadecimal, "#0g0"), "expected a hexadecimal digit or the end of the text");
+    let answer = compiled(&GrammarSource::choice(["yes", "no", "maybe"]));
+    assert_eq!(after(&answer, "").expected().unwrap(), ["`maybe`", "`no`", "`yes`"]);
+    let list = compiled(&GrammarSource::gbnf("root ::= item+\nitem ::= \"- \" [^\\n]+ \"\\n\""));
+    assert_eq!(
+        after(&list, "- ").expected().unwrap(),
+        ["any character but a line break (at least 2 more characters)"]
+    );
+    let query =
+        "start: \"SELECT\" columns \"FROM\" NAME\ncolumns: NAME (\",\" NAME)*\nNAME: /[a-z]+/\n%ignore \" \"";
+    let query = compiled(&GrammarSource::lark(query, Default::default()));
+    assert_eq!(told(&query, "SELECT a WHERE"), "expected `,` or `FROM`");
+    assert_eq!(after(&query, "SELECT ").state().unwrap().to_string(), "in start > columns: expected NAME");
+    let python = compiled(&GrammarSource::builtin("python"));
+    assert_eq!(told(&python, "def f(x):\nreturn 1"), "expected an indented block");
+}
+
+#[test]
+fn the_arguments_of_a_tool_have_a_path_of_their_own() {
+    let tag = r#"{"type": "structural_tag", "format": {"type": "tag", "begin": "<function=weather>", "end": "</function>",
+        "content": {"type": "json_schema", "json_schema": {"type": "object", "properties":
+        {"days": {"type": "integer", "maximum": 7}}, "required": ["days"], "additionalProperties": false}}}}"#;
+    let tag = compiled(&GrammarSource::structural_tag(tag, Default::default()));
+    assert_eq!(
+        told(&tag, r#"<function=weather>{"days": 12}"#),
+        r#"in weather, at /days: 12 is above "maximum": 7"#
+    );
+    let state = after(&tag, r#"<function=weather>{"days": "#).state().unwrap();
+    assert_eq!(state.path.as_deref(), Some("weather/days"));
+    assert_eq!(told(&tag, r#"<function=weather>{"days": 1}</fun>"#), "expected `ction>`");
+}
+
+#[test]
+fn limits_on_tokens_are_told_apart_from_the_grammar() {
+    let number = compiled(&GrammarSource::regex("a[0-9]{3}|b"));
+    let mut matcher = Matcher::with_max_tokens(&number, Some(3)).unwrap();
+    let why = matcher.explain(TokenId(u32::from(b'a'))).unwrap();
+    assert_eq!(
+        why,
+        "token 97 `a` is refused: the text could not be completed within the tokens that are left"
+    );
+    assert!(matcher.accept_token(TokenId(u32::from(b'b'))).unwrap());
+    assert_eq!(
+        matcher.explain(TokenId(u32::from(b' '))).unwrap(),
+        "token 32 ` ` is refused: ` ` cannot come here, expected the end of the text"
+    );
+}
+
+/// No automaton is shown, whatever text a grammar has read.
+#[test]
+fn hostile_texts_are_told_in_words() {
+    let anything = compiled(&GrammarSource::json_schema("{}", Default::default()));
+    for text in ["{\"\\u00", "[[[[[[", "{\"a\": {\"b\": [1, {\"", "\"\u{202e}\u{0}"] {
+        let mut matcher = anything.matcher();
+        let n_read = text.bytes().take_while(|&byte| matcher.accept_bytes(&[byte]).unwrap()).count();
+        let state = matcher.state().unwrap();
+        assert!(
+            !state.expected().is_empty() && !state.to_string().contains("\\x"),
+            "{text:?} {n_read}: {state}"
+        );
+        let _ = matcher.refusal(&[0xFF, 0, b'{', 0x80]);
+    }
+}
