@@ -91,6 +91,7 @@ impl State {
         format!("State({:?})", self.sentence)
     }
 
+    /// The state as a table, for notebooks.
     fn _repr_html_(&self) -> String {
         let mut rows = String::new();
         let mut row = |name: &str, value: &str| {

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, assert_type
 import maskwright
 import numpy as np
 import numpy.typing as npt
-from maskwright import CompiledGrammar, Compiler, Matcher, ReportEntry, Tokenizer
+from maskwright import CompiledGrammar, Compiler, Keyword, Matcher, Next, ReportEntry, State, Tokenizer
 from maskwright.integrations import diffusion, llama_cpp, outlines, transformers
 
 if TYPE_CHECKING:
@@ -229,6 +229,14 @@ def matcher_members(grammar: CompiledGrammar, token: int) -> None:
     assert_type(matcher.forced_bytes(), bytes)
     assert_type(matcher.forced_tokens(), list[int])
     assert_type(matcher.explain(token), str)
+    assert_type(matcher.expected(), str)
+    state: State = matcher.state()
+    assert_type((state.path, state.rules, state.is_complete), tuple[str | None, list[str], bool])
+    following: list[Next] = state.next
+    assert_type([(one.words, one.examples) for one in following], list[tuple[str, list[str]]])
+    keywords: list[Keyword] = state.keywords
+    assert_type([(one.name, one.value, one.pointer) for one in keywords], list[tuple[str, str, str]])
+    assert_type(state._repr_html_(), str)
     assert_type(matcher.__copy__(), Matcher)
     matcher.reset()
 

@@ -324,6 +324,13 @@ pub(crate) struct Generate {
     /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
     #[arg(long)]
     pub(crate) stats: bool,
+    /// Write a page that shows the text token by token: what the model wanted, what was refused and why. With --strategy greedy or
+    /// sample
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Show the text once more on standard error, coloured by how much of the model's probability was allowed
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) color: bool,
     /// Print one JSON object instead of the text; with --stats it lists every step
     #[arg(long)]
     pub(crate) json: bool,
@@ -478,9 +485,9 @@ pub(crate) struct Infill {
     /// How many positions the diffusion model fills at once
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = DIFFUSION)]
     pub(crate) tokens_per_step: usize,
-    /// Show the canvas after every token, on standard error
-    #[arg(long, help_heading = DIFFUSION)]
-    pub(crate) trace: bool,
+    /// Show the canvas after every token, on standard error; or, with `=FILE.html`, write a page that shows each
+    #[arg(long, value_name = "FILE.html", num_args = 0..=1, require_equals = true, help_heading = DIFFUSION)]
+    pub(crate) trace: Option<Option<PathBuf>>,
     /// Let the diffusion model write without the grammar, and say whether the text is in the language
     #[arg(long, help_heading = DIFFUSION)]
     pub(crate) unconstrained: bool,

@@ -13,13 +13,14 @@ use maskwright_decode::{
     fill_canvases,
 };
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, DiffusionConfig, builtin_diffusion};
+use maskwright_trace::{Cell, Frame, Trace};
 use serde_json::json;
 
 use crate::arguments::{Infill, JsonArgument};
 use crate::grammar::Source;
 use crate::infill::parts;
 use crate::outcome::{Outcome, print_json, say};
-use crate::{bytes, input};
+use crate::{bytes, input, trace};
 
 /// What `--model` calls the model.
 pub(crate) const NAME: &str = "builtin-diffusion";
@@ -83,19 +84,40 @@ fn fill(
         ..FillConfig::default()
     };
     let tokenizer = builtin.tokenizer.clone();
+    let known: Vec<bool> = shown.iter().map(Option::is_some).collect();
+    let wants_page = matches!(arguments.trace, Some(Some(_)));
+    let mut frames = wants_page.then(|| vec![frame(&shown, &known, None, &tokenizer)]);
     let on_event = &mut |event: &FillEvent| {
         shown[event.position] = event.id;
-        if arguments.trace {
+        if let Some(frames) = &mut frames {
+            frames.push(frame(&shown, &known, Some(event.position), &tokenizer));
+        }
+        if arguments.trace == Some(None) {
             say(trace_line(&shown, &tokenizer));
         }
         ControlFlow::Continue(())
     };
     let mut filled = fill_canvases(&mut builtin.model, vec![task], &config, on_event)?;
     let filled = filled.pop().context("one canvas was given")?;
+    if let (Some(Some(path)), Some(frames)) = (&arguments.trace, frames) {
+        let title = "a canvas".to_owned();
+        trace::write(&Trace { title, model: Some(NAME.to_owned()), frames, ..Trace::default() }, path)?;
+    }
     match filled.error {
         Some(error) => Err(error.into()),
         None => Ok(filled),
     }
+}
+
+/// The canvas after a step, as a page shows it.
+fn frame(shown: &[Option<TokenId>], known: &[bool], new: Option<usize>, tokenizer: &Tokenizer) -> Frame {
+    let cell = |(position, (token, &is_known)): (usize, (&Option<TokenId>, &bool))| Cell {
+        text: token.map(|token| trace::text_of(token, tokenizer)),
+        is_new: new == Some(position),
+        is_known,
+        ..Cell::default()
+    };
+    Frame { positions: shown.iter().zip(known).enumerate().map(cell).collect() }
 }
 
 /// The known tokens as text, a dot for each masked position, nothing from the end of the text on.

@@ -9,6 +9,7 @@ use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
     Sampler, SamplerConfig, Unconstrained, generate,
 };
+use maskwright_trace::Trace;
 use serde_json::{Value, json};
 
 use crate::arguments::{Generate, StrategyArgument};
@@ -20,7 +21,7 @@ use crate::prompt::{self, Prompt};
 use crate::search::Search;
 use crate::statistics::Statistics;
 use crate::text_stream::TextWriter;
-use crate::{budget, bytes, model};
+use crate::{budget, bytes, model, trace};
 
 /// Generates a text.
 pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
@@ -28,6 +29,9 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     // Everything that can be wrong with the arguments is looked at before the weights are.
     Sampler::new(arguments.sampling.into())?;
     let search = Search::of(arguments)?;
+    if search.is_some() && (arguments.trace.is_some() || arguments.color) {
+        bail!("--trace and --color go with --strategy greedy or sample");
+    }
     let source = Source::read(&arguments.grammar)?;
     let mut prompt = prompt::read(arguments)?;
     if arguments.show_schema {
@@ -44,11 +48,11 @@ fn generate_text(
     arguments: &Generate,
     search: Option<Search>,
     source: Option<&Source>,
-    prompt: &str,
+    given: &str,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let (mut model, tokenizer) = model::load(&arguments.model, interrupt)?;
-    let prompt = prompt::prepare(arguments, prompt, model.inner().info(), &tokenizer)?;
+    let prompt = prompt::prepare(arguments, given, model.inner().info(), &tokenizer)?;
     let (n_prompt, context_length) = (prompt.ids.len(), model.context_length());
     if n_prompt > context_length {
         bail!("the prompt has {n_prompt} tokens, the model reads at most {context_length}");
@@ -66,13 +70,16 @@ fn generate_text(
         }
     };
 
+    let is_traced = arguments.trace.is_some() || arguments.color;
     let config = GenerateConfig {
         max_tokens: arguments.max_tokens,
         eos_ids: tokenizer.eos_token_ids().to_vec(),
         sampler: sampler(arguments),
         jump_forward: !arguments.no_jump_forward,
-        measure_mass: arguments.stats && grammar.is_some(),
+        measure_mass: arguments.stats && grammar.is_some() || is_traced,
+        n_candidates: if is_traced { trace::N_CANDIDATES } else { 0 },
     };
+    let traced = matcher.as_ref().map(Matcher::fork);
     let mut held = Held::new(matcher, &prompt, &tokenizer);
     let writer = TextWriter::new(arguments.json, Some(model.has_answered()));
     let mut writer = TokenWriter { tokenizer: &tokenizer, n_repeated: prompt.healed.len(), writer };
@@ -109,6 +116,23 @@ fn generate_text(
         None => Statistics::new(&generation, prompt.ids.len(), grammar.is_some()),
         Some(found) => Statistics::of_search(&generation, prompt.ids.len(), found),
     };
+    if is_traced {
+        let trace = Trace {
+            title: "generated text".to_owned(),
+            model: Some(arguments.model.clone()),
+            grammar: source.map(Source::title),
+            prompt: Some(given.to_owned()),
+            steps: trace::steps(&generation, traced, prompt.healed.len(), &tokenizer)?,
+            is_complete: Some(held.is_complete(generation.finish_reason)),
+            ..Trace::default()
+        };
+        if let Some(path) = &arguments.trace {
+            trace::write(&trace, path)?;
+        }
+        if arguments.color {
+            let _ = write!(anstream::stderr(), "{}", trace.to_ansi());
+        }
+    }
     if arguments.json {
         let (reason, stats) = (generation.finish_reason, statistics.to_json(arguments.stats));
         print_json(&to_json(&text, reason, held.is_complete(reason), &generation.tokens, stats))?;

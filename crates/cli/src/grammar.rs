@@ -147,6 +147,15 @@ impl Source {
         Source::read(arguments)?.ok_or_else(|| anyhow!(missing))
     }
 
+    /// What kind of grammar it is, and of which file.
+    pub(crate) fn title(&self) -> String {
+        let kind = self.source.kind().replace('_', " ");
+        match &self.origin {
+            Origin::File(path) => format!("{kind} {}", path.display()),
+            Origin::StandardInput | Origin::Json | Origin::Argument => kind,
+        }
+    }
+
     /// The schema's text, if it is one.
     pub(crate) fn schema_text(&self) -> Option<&str> {
         self.schema.as_deref()

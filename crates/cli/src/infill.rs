@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
         _ => {}
     }
     let of_diffusion = [
-        ("--trace", arguments.trace),
+        ("--trace", arguments.trace.is_some()),
         ("--unconstrained", arguments.unconstrained),
         ("--tokens-per-step", arguments.tokens_per_step != 1),
     ];

@@ -33,6 +33,7 @@ mod search;
 mod statistics;
 mod text_stream;
 mod tokenize;
+mod trace;
 
 use std::process::ExitCode;
 

@@ -143,7 +143,16 @@ impl Search {
         let found = Found { n_model_tokens, elapsed: clock.elapsed(), perplexity, is_proven };
         let finish_reason = if is_cancelled { FinishReason::Cancelled } else { best.finish_reason };
         let steps = vec![StepStatistics::default(); best.n_tokens];
-        Ok((Generation { tokens: best.tokens, eos_id: best.eos_id, finish_reason, steps }, found))
+        Ok((
+            Generation {
+                tokens: best.tokens,
+                eos_id: best.eos_id,
+                finish_reason,
+                steps,
+                candidates: Vec::new(),
+            },
+            found,
+        ))
     }
 
     /// The search, and the proof that its text is the likeliest, where that is what it looks for.

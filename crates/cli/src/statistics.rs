@@ -95,6 +95,7 @@ impl<'a> Statistics<'a> {
             },
             "constraint_us": measured(self.summary.constraint),
             "mean_allowed_mass": self.summary.mean_allowed_mass,
+            "cost_nats": self.summary.cost_nats.filter(|cost| cost.is_finite()),
             "search": self.search.map(|found| json!({
                 "n_model_tokens": found.n_model_tokens,
                 "seconds": found.elapsed.as_secs_f64(),
@@ -137,7 +138,7 @@ fn microseconds(time: Duration) -> f64 {
 
 impl fmt::Display for Statistics<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { n_tokens, prefill, constraint, mean_allowed_mass, .. } = self.summary;
+        let Summary { n_tokens, prefill, constraint, mean_allowed_mass, cost_nats, .. } = self.summary;
         if let Some(Found { n_model_tokens, elapsed, perplexity, .. }) = self.search {
             write!(f, "search   {n_model_tokens} model tokens in {:.1} s", elapsed.as_secs_f64())?;
             if let Some(perplexity) = perplexity {
@@ -176,6 +177,12 @@ impl fmt::Display for Statistics<'_> {
                 share * 100.0
             )?;
         }
+        if let Some(cost) = cost_nats {
+            writeln!(
+                f,
+                "cost     {cost:.2} nats: what the grammar cut off of the model's probability, in all"
+            )?;
+        }
         if let Some(mass) = mean_allowed_mass {
             writeln!(
                 f,
@@ -212,6 +219,7 @@ mod tests {
             eos_id: None,
             finish_reason: FinishReason::MaxTokens,
             steps: masks.iter().map(step).collect(),
+            candidates: Vec::new(),
         }
     }
 

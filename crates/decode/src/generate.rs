@@ -15,6 +15,7 @@ use std::{
 use maskwright_vocabulary::TokenId;
 
 use crate::{
+    candidates::Candidates,
     constraint::Constraint,
     error::{DecodeError, Kind},
     mask::{allowed_mass, apply_mask, mask_len},
@@ -46,6 +47,9 @@ pub struct GenerateConfig {
     /// Whether to measure the probability that the model gave to the allowed tokens at every step. Costs an
     /// exponential per vocabulary entry and step, and a mask for every forced token.
     pub measure_mass: bool,
+    /// How many of the model's likeliest tokens are kept at every step, and as many of those that were allowed; 0: none. More than 0
+    /// needs `measure_mass`.
+    pub n_candidates: usize,
 }
 
 impl Default for GenerateConfig {
@@ -57,6 +61,7 @@ impl Default for GenerateConfig {
             sampler: SamplerConfig::default(),
             jump_forward: true,
             measure_mass: false,
+            n_candidates: 0,
         }
     }
 }
@@ -138,6 +143,8 @@ pub struct Generation {
     pub finish_reason: FinishReason,
     /// One entry for each generated token, end of text included.
     pub steps: Vec<StepStatistics>,
+    /// The same of the likeliest tokens at each, if [`GenerateConfig::n_candidates`] asks for them; else empty.
+    pub candidates: Vec<Candidates>,
 }
 
 /// Continues a prompt with tokens that the constraint allows, each handed to `on_token` as it is generated,
@@ -181,12 +188,21 @@ pub fn generate(
             eos_id: None,
             finish_reason: FinishReason::MaxTokens,
             steps: Vec::new(),
+            candidates: Vec::new(),
         },
     };
     let result = run.run();
     let Run { model, generation, .. } = run;
     model.release_sequence(sequence);
     result.map(|finish_reason| Generation { finish_reason, ..generation })
+}
+
+/// Keeps the `n` likeliest tokens of a step.
+fn keep(kept: &mut Vec<Candidates>, step: usize, logits: &[f32], mask: &[u32], n: usize) {
+    if n > 0 {
+        kept.resize_with(kept.len().max(step + 1), Candidates::default);
+        kept[step] = Candidates::of(logits, mask, n);
+    }
 }
 
 /// The state of one call of [`generate`].
@@ -272,6 +288,7 @@ impl Run<'_, '_> {
             step.mask = clock.elapsed();
             if self.config.measure_mass {
                 step.allowed_mass = Some(allowed_mass(row, &self.mask));
+                keep(&mut self.generation.candidates, n_tokens, row, &self.mask, self.config.n_candidates);
             }
             if narrows {
                 let clock = Instant::now();
@@ -283,6 +300,8 @@ impl Run<'_, '_> {
             }
         } else if self.config.measure_mass {
             step.allowed_mass = Some(1.0);
+            self.mask.fill(u32::MAX);
+            keep(&mut self.generation.candidates, n_tokens, row, &self.mask, self.config.n_candidates);
         }
 
         let clock = Instant::now();
@@ -350,6 +369,8 @@ impl Run<'_, '_> {
                 for (row, (step_idx, mask)) in self.unmeasured.drain(..).enumerate() {
                     let mass = allowed_mass(logits.row(row), &mask);
                     self.generation.steps[step_idx].allowed_mass = Some(mass);
+                    let (kept, n) = (&mut self.generation.candidates, self.config.n_candidates);
+                    keep(kept, step_idx, logits.row(row), &mask, n);
                 }
                 Ok(logits)
             }

@@ -22,6 +22,7 @@
 //! it must see the token that was picked, can be rolled back, forces tokens, and is applied before every
 //! filter, so it has a trait of its own.
 
+mod candidates;
 mod constraint;
 mod diffusion;
 mod error;
@@ -37,6 +38,7 @@ mod sampler;
 mod search;
 mod statistics;
 
+pub use candidates::{Candidate, Candidates};
 pub use constraint::{Constraint, ConstraintError, Unconstrained};
 pub use diffusion::{
     CanvasConstraint, CanvasStatistics, CanvasTask, DiffusionModel, FillConfig, FillEvent, FilledCanvas,

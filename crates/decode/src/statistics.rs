@@ -56,6 +56,9 @@ pub struct Summary {
     pub forward: Duration,
     /// The mean over the steps that measured it.
     pub mean_allowed_mass: Option<f64>,
+    /// What the constraint cost the text, in nats: the sum of -ln of the allowed probability over the steps that measured it. The
+    /// model alone would write only texts whose tokens the constraint allows with probability e to the minus that, going this way.
+    pub cost_nats: Option<f64>,
 }
 
 impl Summary {
@@ -81,6 +84,8 @@ impl Summary {
                 mass += value;
             }
         }
+        let cost = |step: &StepStatistics| step.allowed_mass.map(|mass| -mass.clamp(0.0, 1.0).ln());
+        summary.cost_nats = (n_measured > 0).then(|| steps.iter().filter_map(cost).sum::<f64>().max(0.0));
         summary.mean_allowed_mass = (n_measured > 0).then(|| mass / f64::from(n_measured));
         summary
     }
