@@ -42,6 +42,7 @@ mod schema;
 mod search;
 mod state;
 mod tokenizer;
+mod trace;
 mod work;
 
 use pyo3::prelude::*;
@@ -88,6 +89,8 @@ mod _maskwright {
     use crate::state::{Keyword, Next, State};
     #[pymodule_export]
     use crate::tokenizer::Tokenizer;
+    #[pymodule_export]
+    use crate::trace::TraceSteps;
     #[pymodule_export]
     use crate::work::{after_fork_in_child, after_fork_in_parent, before_fork};
 

@@ -210,6 +210,7 @@ mod tests {
             sampler: SamplerConfig::default(),
             jump_forward: false,
             measure_mass: false,
+            n_candidates: 0,
         };
         for name in Strategy::NAMES {
             let search = Search(Strategy::named(name, None, SamplerConfig::default()).unwrap());

@@ -68,6 +68,7 @@ from maskwright._maskwright import (
     likeliest_batch,
     tool_formats,
 )
+from maskwright._trace import Trace
 from maskwright._types import schema_from
 
 __all__ = [
@@ -96,6 +97,7 @@ __all__ = [
     "Template",
     "Tokenizer",
     "TokenizerError",
+    "Trace",
     "__version__",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",

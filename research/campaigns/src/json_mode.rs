@@ -178,6 +178,7 @@ impl<M: LanguageModel> Writer<M> {
             sampler: SamplerConfig { temperature: 1.0, seed: entry.seed, ..SamplerConfig::default() },
             jump_forward: true,
             measure_mass: true,
+            n_candidates: 0,
         };
         let limit = (!self.may_be_cut_off).then_some(self.max_tokens);
         let matcher = match Matcher::with_max_tokens(grammar, limit) {

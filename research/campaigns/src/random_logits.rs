@@ -172,6 +172,7 @@ fn write_text(
         sampler: SamplerConfig { seed, ..SamplerConfig::default() },
         jump_forward: round.is_multiple_of(2),
         measure_mass: false,
+        n_candidates: 0,
     };
     let mut constraint = GrammarConstraint::new(matcher, tokenizer);
     let result = generate(&mut model, Some(&mut constraint), &[TokenId(0)], &config, &mut |_| {

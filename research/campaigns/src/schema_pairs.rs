@@ -198,6 +198,7 @@ fn write(
         sampler: SamplerConfig { seed, ..SamplerConfig::default() },
         jump_forward: false,
         measure_mass: false,
+        n_candidates: 0,
     };
     let mut constraint = GrammarConstraint::new(Matcher::new(grammar), tokenizer);
     let written = generate(&mut model, Some(&mut constraint), &[TokenId(0)], &config, &mut |_| {

@@ -253,6 +253,7 @@ impl Task {
             sampler: SamplerConfig { temperature: 1.0, seed: self.seed, ..SamplerConfig::default() },
             jump_forward: true,
             measure_mass: true,
+            n_candidates: 0,
         };
         let ids = [question_ids, &held].concat();
         let mut constraint = GrammarConstraint::new(matcher, tokenizer);

@@ -1,0 +1,106 @@
+"""What a model wanted to write, and what a grammar let it write."""
+
+import numpy as np
+import pytest
+
+import maskwright
+from maskwright import Matcher, Trace
+
+SCHEMA = {"type": "object", "properties": {"age": {"type": "integer", "maximum": 120}}, "required": ["age"]}
+
+
+@pytest.fixture
+def tokenizer():
+    return maskwright.Tokenizer.from_tokens([bytes([byte]) for byte in range(256)] + [b"</s>"], eos_token_ids=[256])
+
+
+@pytest.fixture
+def grammar(tokenizer):
+    return maskwright.Compiler(tokenizer).compile_json_schema(SCHEMA, whitespace="compact")
+
+
+def written(matcher, trace, text, favourite):
+    """Writes a text that the model does not want: its favourite is always the same."""
+    mask = maskwright.allocate_token_bitmask(1, 257)
+    for token in [*text, 256]:
+        matcher.fill_next_token_bitmask(mask)
+        logits = np.zeros(257, dtype=np.float32)
+        logits[favourite] = 9.0
+        trace.step(logits, mask, token)
+        assert matcher.accept_token(token)
+
+
+def test_a_page_says_what_was_refused_and_why(grammar):
+    matcher = Matcher(grammar, max_tokens=40)
+    trace = Trace(matcher, title="An age", model="none", prompt="How old?")
+    written(matcher, trace, b'{"age":20}', ord("9"))
+    page = trace.html()
+    assert page.startswith("<!doctype html>") and "An age" in page and "How old?" in page
+    assert "at /age: 209 is above" in page.replace("\\u0022", '"')
+    assert len(trace) == 11 and trace.cost_nats > 50 and repr(trace) == "Trace(11 tokens)"
+    lines = trace.text()
+    assert "/age" in lines and 'wanted "9"' in lines
+    assert "srcdoc" in trace._repr_html_() and "<script" not in trace._repr_html_()
+
+
+def test_a_page_is_written(grammar, tmp_path):
+    trace = Trace(grammar)
+    assert trace.cost_nats is None
+    trace.step(np.zeros(257, dtype=np.float64), None, 65)
+    assert trace.cost_nats == pytest.approx(0.0)
+    trace.save(tmp_path / "trace.html")
+    assert (tmp_path / "trace.html").read_text(encoding="utf-8") == trace.html()
+
+
+def test_tokens_without_a_tokenizer_are_numbers():
+    trace = Trace()
+    trace.step(np.array([1.0, 2.0], dtype=np.float16), np.array([1], dtype=np.int32), 0)
+    assert "#0" in trace.text() and "#1" in trace.text()
+
+
+@pytest.mark.parametrize(
+    ("logits", "mask", "token", "error"),
+    [
+        (np.zeros(257, dtype=np.float32), None, 257, ValueError),
+        (np.zeros(257, dtype=np.float32), None, -1, ValueError),
+        (np.zeros(257, dtype=np.int64), None, 0, TypeError),
+        (np.zeros((2, 257), dtype=np.float32), None, 0, ValueError),
+        (np.zeros(257, dtype=np.float32), np.zeros(9, dtype=np.int64), 0, TypeError),
+        (np.zeros(257, dtype=np.float32), np.zeros((2, 9), dtype=np.int32), 0, ValueError),
+        ("logits", None, 0, (TypeError, ValueError)),
+    ],
+)
+def test_what_is_no_row_of_numbers_is_refused(grammar, logits, mask, token, error):
+    trace = Trace(Matcher(grammar))
+    with pytest.raises(error):
+        trace.step(logits, mask, token)
+    assert len(trace) == 0
+
+
+def test_odd_logits_and_masks_are_noted(grammar):
+    trace = Trace(Matcher(grammar))
+    odd = np.full(300, np.nan, dtype=np.float32)
+    odd[5] = np.inf
+    trace.step(odd, np.zeros(1, dtype=np.int32), 299)
+    trace.step(np.full(257, -np.inf, dtype=np.float32), None, 0)
+    assert len(trace) == 2 and "<!doctype html>" in trace.html()
+
+
+def test_another_type_is_refused():
+    with pytest.raises(TypeError, match="not of str"):
+        Trace("tokenizer.json")
+
+
+def test_a_state_is_told_in_words(grammar):
+    matcher = Matcher(grammar)
+    assert matcher.accept_bytes('{"age":20')
+    state = matcher.state()
+    assert state.path == "/age" and state.rules == [] and not state.is_complete
+    assert [(keyword.name, keyword.value, keyword.pointer) for keyword in state.keywords] == [
+        ("type", '"integer"', "/properties/age"),
+        ("maximum", "120", "/properties/age"),
+    ]
+    assert state.next[0].words == "`,`" and state.next[0].examples == [","]
+    assert str(state).startswith("at /age: expected ") and matcher.expected().startswith("`,` or `}`")
+    assert "<table>" in state._repr_html_() and "&quot;maximum&quot;: 120" in state._repr_html_()
+    assert matcher.explain(ord("0")) == 'token 48 `0` is refused: at /age: 200 is above "maximum": 120'
