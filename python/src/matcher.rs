@@ -523,14 +523,13 @@ impl Matcher {
         Ok(why.split_once(" is refused: ").map_or(why.clone(), |(_, why)| why.to_owned()))
     }
 
-    /// The path in a schema's value or the rules that are being read, and how many tokens are left of a limit.
+    /// Where the text is, in words, and how many tokens are left of a limit.
     pub(crate) fn place(&self, py: Python<'_>) -> PyResult<(Option<String>, Option<u64>)> {
         let left = |matcher: &maskwright::Matcher| {
             matcher.max_tokens().map(|limit| limit.saturating_sub(matcher.n_tokens()) as u64)
         };
         let (state, left) = self.work(py, |matcher| Ok((matcher.state()?, left(matcher))))?;
-        let rules = || Some(state.rules.join(" > ")).filter(|rules| !rules.is_empty());
-        Ok((state.path.clone().filter(|path| !path.is_empty()).or_else(rules), left))
+        Ok((state.place(), left))
     }
 
     /// Works with the matcher, without the interpreter.

@@ -42,8 +42,10 @@ impl Keyword {
 /// Where the text of a Matcher is, and what may come next, in words. `str()` of it is one sentence.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct State {
-    /// The way to the value in progress, or that is next, as a JSON pointer, after the tool's name if it is one of a tool's
-    /// arguments; None if the text is not that of a JSON Schema.
+    /// What the JSON value around the place is of, the name of a tool or tag; None if it is the whole text, or there is none.
+    #[pyo3(get)]
+    within: Option<String>,
+    /// The way to the value in progress, or that is next, as a JSON pointer; None if the text is not that of a JSON Schema.
     #[pyo3(get)]
     path: Option<String>,
     /// The rules of the grammar that are being read, the outermost first, as far as that is certain.
@@ -64,13 +66,14 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(py: Python<'_>, state: MatcherState) -> PyResult<State> {
         let sentence = state.to_string();
-        let MatcherState { path, rules, keywords, next, is_complete, .. } = state;
+        let MatcherState { within, path, rules, keywords, next, is_complete, .. } = state;
         let next = next
             .into_iter()
             .map(|maskwright::Next { words, examples }| Py::new(py, Next { words, examples }));
         let keyword =
             |maskwright::Keyword { name, value, pointer }| Py::new(py, Keyword { name, value, pointer });
         Ok(State {
+            within,
             path,
             rules,
             keywords: keywords.into_iter().map(keyword).collect::<PyResult<_>>()?,
@@ -100,6 +103,9 @@ impl State {
                 escaped(value)
             ));
         };
+        if let Some(within) = &self.within {
+            row("of", within);
+        }
         match (&self.path, &self.rules[..]) {
             (Some(path), _) => row("at", if path.is_empty() { "the top" } else { path }),
             (None, [_, ..]) => row("in", &self.rules.join(" > ")),

@@ -231,6 +231,7 @@ def matcher_members(grammar: CompiledGrammar, token: int) -> None:
     assert_type(matcher.explain(token), str)
     assert_type(matcher.expected(), str)
     state: State = matcher.state()
+    assert_type(state.within, str | None)
     assert_type((state.path, state.rules, state.is_complete), tuple[str | None, list[str], bool])
     following: list[Next] = state.next
     assert_type([(one.words, one.examples) for one in following], list[tuple[str, list[str]]])

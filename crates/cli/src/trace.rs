@@ -53,10 +53,7 @@ pub(crate) fn steps(
             n_allowed = Some(*n as u64);
         }
         let state = matcher.as_ref().map(Matcher::state).transpose()?;
-        let path = state.and_then(|state| match state.path {
-            Some(path) => Some(path).filter(|path| !path.is_empty()),
-            None => Some(state.rules.join(" > ")).filter(|rules| !rules.is_empty()),
-        });
+        let path = state.and_then(|state| state.place());
         let tokens_left = matcher.as_ref().and_then(|matcher| {
             let limit = matcher.max_tokens()?;
             Some(limit.saturating_sub(matcher.n_tokens()) as u64)

@@ -36,13 +36,13 @@ mod spelling;
 mod watch;
 
 pub(crate) use ground::EngineError;
-#[doc(hidden)]
-pub use ground::Words;
 pub use ground::{
     ExitRows, Keyword, Limits, MaskStatus, MatcherState, Next, Options, TokenCountStatus, TokensToFinish,
 };
 #[doc(hidden)]
 pub use ground::{NamedTokens, ResolvedLexed, TextPart, text_parts, written};
+#[doc(hidden)]
+pub use ground::{Words, WordsPlace};
 pub use likeliest::Position;
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;

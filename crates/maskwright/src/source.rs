@@ -445,10 +445,14 @@ impl GrammarSource {
     pub(crate) fn words(&self) -> Option<SourceWords> {
         match &self.notation {
             Notation::JsonSchema { text, config } if config.style == Style::Json => {
-                Some(SourceWords::of_schema(text))
+                Some(SourceWords::of_schema(text, config.property_order))
             }
-            Notation::StructuralTag { text, .. } => Some(SourceWords::of_tag(text)),
-            Notation::ToolCalls { tools, .. } => Some(SourceWords::of_tools(tools)),
+            Notation::StructuralTag { text, config } => {
+                Some(SourceWords::of_tag(text, config.property_order))
+            }
+            Notation::ToolCalls { tools, config, .. } => {
+                Some(SourceWords::of_tools(tools, config.property_order))
+            }
             _ => None,
         }
     }

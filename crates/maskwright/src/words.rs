@@ -2,15 +2,19 @@
 
 use std::sync::OnceLock;
 
-use maskwright_engine::{Keyword, Words};
-use maskwright_json_schema::{KeywordLimit, SchemaWords};
+use maskwright_engine::{Keyword, Words, WordsPlace};
+use maskwright_json_schema::{KeywordLimit, PropertyOrder, SchemaWords};
 use serde_json::Value;
+
+/// In longer texts of tags and tools no value is looked for.
+const MAX_TEXT: usize = 1 << 17;
 
 /// See the module. The source is read when words are first needed; they are only about what is read of it then.
 #[derive(Debug)]
 pub(crate) struct SourceWords {
     kind: Kind,
     text: Box<str>,
+    is_ordered: bool,
     parts: OnceLock<Vec<Part>>,
 }
 
@@ -32,23 +36,24 @@ struct Part {
 }
 
 impl SourceWords {
-    fn new(kind: Kind, text: &str) -> SourceWords {
-        SourceWords { kind, text: text.into(), parts: OnceLock::new() }
+    fn new(kind: Kind, text: &str, order: PropertyOrder) -> SourceWords {
+        let is_ordered = order == PropertyOrder::Schema;
+        SourceWords { kind, text: text.into(), is_ordered, parts: OnceLock::new() }
     }
 
     /// The words of a JSON Schema.
-    pub(crate) fn of_schema(text: &str) -> SourceWords {
-        SourceWords::new(Kind::Schema, text)
+    pub(crate) fn of_schema(text: &str, order: PropertyOrder) -> SourceWords {
+        SourceWords::new(Kind::Schema, text, order)
     }
 
     /// The words of a structural tag: those of its JSON Schemas.
-    pub(crate) fn of_tag(text: &str) -> SourceWords {
-        SourceWords::new(Kind::Tag, text)
+    pub(crate) fn of_tag(text: &str, order: PropertyOrder) -> SourceWords {
+        SourceWords::new(Kind::Tag, text, order)
     }
 
     /// The words of a list of tools: those of their parameters.
-    pub(crate) fn of_tools(text: &str) -> SourceWords {
-        SourceWords::new(Kind::Tools, text)
+    pub(crate) fn of_tools(text: &str, order: PropertyOrder) -> SourceWords {
+        SourceWords::new(Kind::Tools, text, order)
     }
 
     fn parts(&self) -> &[Part] {
@@ -63,49 +68,69 @@ impl SourceWords {
                 Kind::Tag => add_tags(&source, &mut parts),
                 Kind::Tools => add_tools(&source, &mut parts),
             }
+            parts.iter_mut().for_each(|part| part.words = part.words.clone().ordered(self.is_ordered));
             parts
         })
     }
 
-    /// The schema whose value is being written at the end of a text, and that value so far. Of several that may have begun, the one that
-    /// did so last.
+    /// The schema whose value is being written at the end of a text, and that value so far.
     fn at<'t>(&self, text: &'t [u8]) -> Option<(&Part, &'t [u8])> {
-        let begun = self.parts().iter().filter_map(|part| {
-            let begin = part.begin.as_bytes();
-            let at = match begin {
-                [] => 0,
-                _ => text.windows(begin.len()).rposition(|window| window == begin)? + begin.len(),
-            };
-            let at = match self.kind {
-                // The parameters are the first object after the tool's name.
-                Kind::Tools => at + text[at..].iter().position(|&byte| byte == b'{')?,
-                Kind::Schema | Kind::Tag => at,
-            };
-            Some((part, &text[at..]))
-        });
-        begun.min_by_key(|(_, value)| value.len()).filter(|(part, value)| {
-            // What comes after the value is not the schema's.
-            part.begin.is_empty() || !is_closed(value)
-        })
+        if let Kind::Schema = self.kind {
+            return Some((self.parts().first()?, text));
+        }
+        if text.len() > MAX_TEXT {
+            return None;
+        }
+        let mut from = 0;
+        loop {
+            let begun = self.parts().iter().filter_map(|part| Some((self.begins(part, text, from)?, part)));
+            // Of names that begin at one place the longest is meant.
+            let (begin, part) =
+                begun.min_by_key(|&(begin, part)| (begin, std::cmp::Reverse(part.begin.len())))?;
+            match SchemaWords::value_length(&text[begin..]) {
+                // What is within a value begins no other.
+                Some(length) => from = begin + length,
+                None => return Some((part, &text[begin..])),
+            }
+        }
+    }
+
+    /// Where the value of a part first begins after byte `from` of a text.
+    fn begins(&self, part: &Part, text: &[u8], from: usize) -> Option<usize> {
+        let marker = part.begin.as_bytes();
+        let is_name = |byte: Option<&u8>| {
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+        };
+        let mut from = from;
+        loop {
+            let at = from + text.get(from..)?.windows(marker.len()).position(|window| window == marker)?;
+            let end = at + marker.len();
+            if let Kind::Tag = self.kind {
+                return Some(end);
+            }
+            let is_whole = !is_name(text.get(end)) && !is_name(at.checked_sub(1).and_then(|at| text.get(at)));
+            // The parameters are the first object after the tool's name, if nothing but a mark is between.
+            let gap = text[end..].iter().position(|&byte| byte == b'{').filter(|_| is_whole);
+            if let Some(gap) = gap
+                && !text[end..end + gap].iter().any(|byte| matches!(byte, b'=' | b'(' | b'}'))
+            {
+                return Some(end + gap);
+            }
+            from = end;
+        }
     }
 }
 
 impl Words for SourceWords {
-    fn path(&self, text: &[u8]) -> Option<String> {
+    fn place(&self, text: &[u8]) -> Option<WordsPlace> {
         let (part, value) = self.at(text)?;
-        let path = part.words.path(value);
-        Some(if part.name.is_empty() { path } else { format!("{}{path}", part.name) })
-    }
-
-    fn keywords(&self, text: &[u8]) -> Vec<Keyword> {
-        let Some((part, value)) = self.at(text) else { return Vec::new() };
         let keyword = |KeywordLimit { keyword: name, value, pointer }| Keyword { name, value, pointer };
-        part.words.limits(value).into_iter().map(keyword).collect()
-    }
-
-    fn hint(&self, text: &[u8]) -> Option<String> {
-        let (part, value) = self.at(text)?;
-        part.words.hint(value)
+        Some(WordsPlace {
+            within: Some(part.name.clone()).filter(|name| !name.is_empty()),
+            path: part.words.path(value),
+            keywords: part.words.limits(value).into_iter().map(keyword).collect(),
+            hint: part.words.hint(value),
+        })
     }
 
     fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String> {
@@ -113,12 +138,6 @@ impl Words for SourceWords {
         let why = part.words.refusal(value, next)?;
         Some(if part.name.is_empty() { why } else { format!("in {}, {why}", part.name) })
     }
-}
-
-/// Whether a JSON object or array is whole.
-fn is_closed(value: &[u8]) -> bool {
-    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
-    matches!(values.next(), Some(Ok(Value::Object(_) | Value::Array(_))))
 }
 
 /// Adds the tags of a structural tag whose content is a JSON Schema, wherever they stand in it.

@@ -74,11 +74,11 @@ fn keywords_of_a_schema_are_the_reasons() {
         (r#"{"name": "Ann", "hobbies": ["go"], "age": 7}"#, r#"at /age: 7 is below "minimum": 18"#),
         (
             r#"{"name": "Ann", "hobbies": ["go"], "age": 20.5}"#,
-            r#"at /age: a number that is not whole is not of "type": "integer""#,
+            r#"at /age: a number with a fraction or an exponent is not of "type": "integer""#,
         ),
         (
             r#"{"name": "Ann", "hobbies": ["go"], "height": 3}"#,
-            r#"at /height: 3 is not within "exclusiveMaximum": 3"#,
+            r#"at /height: 3 is not below "exclusiveMaximum": 3"#,
         ),
         (
             r#"{"name": "Ann", "hobbies": ["go"], "code": "A1"}"#,
@@ -88,14 +88,11 @@ fn keywords_of_a_schema_are_the_reasons() {
             r#"{"name": "Ann", "hobbies": ["go"], "kind": "dog"}"#,
             r#"at /kind: "dog" is not "const": "person""#,
         ),
-        (
-            r#"{"name": "Ann", "hobbies": ["go"], "half": 0.7}"#,
-            r#"at /half: 0.7 is not a multiple of "multipleOf": 0.5"#,
-        ),
+        (r#"{"name": "Ann", "hobbies": ["go"], "half": 0.7}"#, "expected `0` or `5`"),
         (
             r#"{"name": "Ann", "hobbies": ["go"], "size": 1}"#,
             "at the top: \"size\" is none of the properties \"name\", \"hobbies\", \"age\", \
-          \"height\", \"code\", \"kind\", \"half\" (\"additionalProperties\": false)",
+          \"height\", \"code\", \"kind\" and \"half\" (\"additionalProperties\": false)",
         ),
         (
             r#"{"name": "Ann", "hobbies": ["go"], "name": "Bo"}"#,
@@ -124,6 +121,109 @@ fn a_state_has_path_keywords_and_what_may_come() {
     let state = after(&person, r#"{"name": "Ann", "hobbies": ["go"]}"#).state().unwrap();
     assert!(state.is_complete && state.next.is_empty(), "{state}");
     assert_eq!(state.to_string(), "expected the end of the text");
+}
+
+/// What is said must be true and be the reason: else the text is told what was expected.
+#[test]
+fn no_reason_is_better_than_a_wrong_one() {
+    for (schema, text, why) in [
+        (
+            r#"{"minLength": 3, "pattern": "^a+$", "type": "string"}"#,
+            r#""ab""#,
+            Some(r#"at the top: "ab" does not fit "pattern": "^a+$""#),
+        ),
+        (
+            r#"{"pattern": "^a*$", "maxLength": 3, "type": "string"}"#,
+            r#""abbbbb""#,
+            Some(r#"at the top: "abbbbb" does not fit "pattern": "^a*$""#),
+        ),
+        (
+            r#"{"allOf": [{"pattern": "^a*$"}, {"minLength": 3}], "type": "string"}"#,
+            r#""aa""#,
+            Some(r#"at the top: "aa" has 2 characters, fewer than "minLength": 3"#),
+        ),
+        (
+            r#"{"allOf": [{"pattern": "^a"}, {"enum": ["ab", "ac"]}]}"#,
+            r#""ad""#,
+            Some(r#"at the top: "ad" is not one of "enum": ["ab","ac"]"#),
+        ),
+        (r#"{"pattern": "^a", "not": {"const": "ab"}, "type": "string"}"#, r#""ab""#, None),
+        (r#"{"minimum": 0, "maximum": 120, "type": "integer"}"#, "0500", None),
+        (r#"{"minLength": 2, "type": "string"}"#, r#""a\ud800""#, None),
+        (
+            r#"{"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a", "b"]}"#,
+            r#"{"a":}"#,
+            None,
+        ),
+        (
+            r#"{"type": "array", "items": {"type": "integer"}, "minItems": 2}"#,
+            "[1]",
+            Some(r#"at the top: 1 item, fewer than "minItems": 2"#),
+        ),
+        (
+            r#"{"type": "array", "items": {"type": "integer"}, "maxItems": 1}"#,
+            "[1,2]",
+            Some(r#"at the top: 1 item is there, as many as "maxItems": 1"#),
+        ),
+        (
+            r##"{"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "type": "string",
+            "definitions": {"a": {"type": "integer", "maximum": 3}}}"##,
+            "5 ",
+            Some(r#"at the top: 5 is above "maximum": 3"#),
+        ),
+        (
+            r#"{"type": "object", "properties": {"name": {}, "nation": {}}, "additionalProperties": false}"#,
+            r#"{"name":1,"name""#,
+            Some(r#"at the top: the key "name" is there already"#),
+        ),
+        (
+            r#"{"properties": {"a": {"type": "string", "pattern": "^a+$"}}, "additionalProperties": false, "type": "object"}"#,
+            r#"{"a":"a",1"#,
+            None,
+        ),
+    ] {
+        let grammar = compiled(&GrammarSource::json_schema(schema, Default::default()));
+        let told = told(&grammar, text);
+        match why {
+            Some(why) => assert_eq!(told, why, "{schema} {text}"),
+            None => assert!(told.starts_with("expected "), "{schema} {text}: {told}"),
+        }
+    }
+}
+
+#[test]
+fn a_tool_is_found_by_its_whole_name() {
+    let tools = r#"[{"name": "search", "parameters": {"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}},
+        {"name": "search_web", "parameters": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 8}}, "required": ["n"]}},
+        {"name": "set", "parameters": {"type": "object", "properties": {"search": {"type": "object", "properties": {"n": {"type": "integer"}}}}}}]"#;
+    let options = maskwright::tool_calls::ToolCallOptions::new("qwen_3");
+    let tools = compiled(&GrammarSource::tool_calls(tools, options, Default::default()));
+    let call = |name: &str, arguments: &str| {
+        format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}")
+    };
+    assert_eq!(
+        told(&tools, &call("search_web", r#"{"n": 9}"#)),
+        r#"in search_web, at /n: 9 is above "maximum": 8"#
+    );
+    let state = after(&tools, &call("set", r#"{"search": {"n": "#)).state().unwrap();
+    assert_eq!((state.within.as_deref(), state.path.as_deref()), (Some("set"), Some("/search/n")));
+}
+
+#[test]
+fn characters_are_shown_whole() {
+    let words = compiled(&GrammarSource::choice(["é", "è"]));
+    assert_eq!(after(&words, "").expected().unwrap(), ["`è`", "`é`"]);
+    let many = compiled(&GrammarSource::regex("[一-龥]x|y"));
+    assert_eq!(after(&many, "").expected().unwrap(), ["`y`", "a character that is not of ASCII"]);
+}
+
+/// Of rules that may be read only those are named that are read in any case.
+#[test]
+fn rules_are_certain() {
+    let source = "start: a \"x\" | b \"y\"\na: d \"p\"\nb: d \"q\"\nd: E+\nE: /[0-9]/\n";
+    let grammar = compiled(&GrammarSource::lark(source, Default::default()));
+    let state = after(&grammar, "1").state().unwrap();
+    assert!(!state.rules.iter().any(|rule| rule == "a" || rule == "b"), "{:?}", state.rules);
 }
 
 #[test]
@@ -160,7 +260,8 @@ fn the_arguments_of_a_tool_have_a_path_of_their_own() {
         r#"in weather, at /days: 12 is above "maximum": 7"#
     );
     let state = after(&tag, r#"<function=weather>{"days": "#).state().unwrap();
-    assert_eq!(state.path.as_deref(), Some("weather/days"));
+    assert_eq!((state.within.as_deref(), state.path.as_deref()), (Some("weather"), Some("/days")));
+    assert!(state.to_string().starts_with("in weather, at /days: expected "), "{state}");
     assert_eq!(told(&tag, r#"<function=weather>{"days": 1}</fun>"#), "expected `ction>`");
 }
 

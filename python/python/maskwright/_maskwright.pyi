@@ -640,38 +640,78 @@ class CompiledGrammar:
         """
 
 @final
+class TraceSteps:
+    """The steps of a trace."""
+    def __init__(self, title: str, model: str | None, prompt: str | None) -> None: ...
+    def step(
+        self,
+        logits: np.ndarray,
+        mask: np.ndarray | None,
+        token: int,
+        matcher: Matcher | None = None,
+        tokenizer: Tokenizer | None = None,
+    ) -> None:
+        """Notes a token, with the model's logits and the mask that it was taken with: packed words, or None if all were allowed."""
+    def __len__(self) -> int: ...
+    def html(self) -> str:
+        """The page."""
+    def text(self) -> str:
+        """One line for each token."""
+    def ansi(self) -> str:
+        """Coloured text for a terminal."""
+    def cost_nats(self) -> float | None:
+        """What the grammar cut off of the model's probability, in nats; None if nothing was measured."""
+
+@final
 class Next:
+    """One thing that may come next."""
     @property
-    def words(self) -> str: ...
+    def words(self) -> str:
+        """It in words: a text between backticks, or what kind of characters."""
     @property
-    def examples(self) -> list[str]: ...
+    def examples(self) -> list[str]:
+        """Some texts that it can begin with."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class Keyword:
+    """A keyword of a JSON Schema that limits a value."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Its name."""
     @property
-    def value(self) -> str: ...
+    def value(self) -> str:
+        """Its value, as JSON."""
     @property
-    def pointer(self) -> str: ...
+    def pointer(self) -> str:
+        """The JSON pointer to the schema that has it."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
 class State:
+    """Where the text of a Matcher is, and what may come next, in words. `str()` of it is one sentence."""
     @property
-    def path(self) -> str | None: ...
+    def within(self) -> str | None:
+        """What the JSON value around the place is of, the name of a tool or tag; None if it is the whole text, or there is none."""
     @property
-    def rules(self) -> list[str]: ...
+    def path(self) -> str | None:
+        """The way to the value in progress, or that is next, as a JSON pointer; None if the text is not that of a JSON Schema."""
     @property
-    def keywords(self) -> list[Keyword]: ...
+    def rules(self) -> list[str]:
+        """The rules of the grammar that are being read, the outermost first, as far as that is certain."""
     @property
-    def next(self) -> list[Next]: ...
+    def keywords(self) -> list[Keyword]:
+        """The keywords that limit the value in progress, or that is next: a list of Keyword."""
     @property
-    def is_complete(self) -> bool: ...
-    def _repr_html_(self) -> str: ...
+    def next(self) -> list[Next]:
+        """What may come next, the most useful first, without the end of the text: a list of Next."""
+    @property
+    def is_complete(self) -> bool:
+        """Whether the text may end here."""
+    def _repr_html_(self) -> str:
+        """The state as a table, for notebooks."""
 
 @final
 class ReportEntry:
@@ -830,8 +870,12 @@ class Matcher:
         up to where later text could change it or `max_tokens` is reached. If the text can only end here, the
         end-of-sequence token.
         """
-    def state(self) -> State: ...
-    def expected(self) -> str: ...
+    def state(self) -> State:
+        """Where the text is, and what may come next, in words: the path in the value of a JSON Schema and the keywords that limit it there,
+        or the rules that are being read.
+        """
+    def expected(self) -> str:
+        """What may come next, in words, as one text: "`,` or `}`". `state()` has it as a list."""
     def explain(self, id: int) -> str:
         """Says in words why a token is allowed or refused here: by the keyword of a schema that refuses it, or by what was expected
         instead.

@@ -27,6 +27,8 @@ use maskwright_automata::ByteSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MatcherState {
+    /// What the JSON value around the place is of, the name of a tool or tag, if it is not the whole text.
+    pub within: Option<String>,
     /// The way to the value in progress, or that is next, as a JSON pointer; `None` if the text is not that of a JSON Schema.
     pub path: Option<String>,
     /// The rules that are being read, the outermost first, as far as that is certain. Those of a JSON Schema have no names.
@@ -75,17 +77,24 @@ pub struct Next {
 
 /// Says where a text is, in the words of what its grammar was compiled from. A text is that of [`Matcher::text`](crate::Matcher::text).
 pub trait Words: Send + Sync + fmt::Debug {
-    /// The way to the value in progress, as a JSON pointer.
-    fn path(&self, text: &[u8]) -> Option<String>;
+    /// The place after a text; `None` if there are no words for it.
+    fn place(&self, text: &[u8]) -> Option<WordsPlace>;
 
-    /// The keywords that limit it.
-    fn keywords(&self, text: &[u8]) -> Vec<Keyword>;
-
-    /// What must still come before it can end.
-    fn hint(&self, text: &[u8]) -> Option<String>;
-
-    /// Why `text` cannot go on with `next`, which is refused; `None` if there are no better words than what was expected.
+    /// Why the first byte of `next` cannot follow `text`, as the grammar says; `None` if there are no better words than what was expected.
     fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String>;
+}
+
+/// The place after a text, in the words of its source.
+#[derive(Clone, Debug, Default)]
+pub struct WordsPlace {
+    /// What the value is of: the name of a tool.
+    pub within: Option<String>,
+    /// The way to the value in progress, or that is next, as a JSON pointer.
+    pub path: String,
+    /// The keywords that limit it.
+    pub keywords: Vec<Keyword>,
+    /// What must still come before it can end.
+    pub hint: Option<String>,
 }
 
 /// The most things that are listed.
@@ -100,6 +109,18 @@ pub(crate) const BLOCK: &str = "an indented block";
 pub(crate) const END_OF_BLOCK: &str = "the end of the block";
 
 impl MatcherState {
+    /// Where the text is, in words; `None` if there are none.
+    pub fn place(&self) -> Option<String> {
+        let within = self.within.as_ref().map(|within| format!("in {within}"));
+        match (within, &self.path, &self.rules[..]) {
+            (within, Some(path), _) if path.is_empty() => within,
+            (Some(within), Some(path), _) => Some(format!("{within}, at {path}")),
+            (None, Some(path), _) => Some(format!("at {path}")),
+            (_, None, [_, ..]) => Some(format!("in {}", self.rules.join(" > "))),
+            (within, None, []) => within,
+        }
+    }
+
     /// What may come next, in words, with the end of the text if it may end; not too many.
     pub fn expected(&self) -> Vec<String> {
         let mut expected: Vec<String> = self.next.iter().map(|next| next.words.clone()).collect();
@@ -117,10 +138,8 @@ impl MatcherState {
 
 impl fmt::Display for MatcherState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.path, &self.rules[..]) {
-            (Some(path), _) if !path.is_empty() => write!(f, "at {path}: ")?,
-            (None, [_, ..]) => write!(f, "in {}: ", self.rules.join(" > "))?,
-            _ => {}
+        if let Some(place) = self.place() {
+            write!(f, "{place}: ")?;
         }
         write!(f, "expected {}", self.expected().join(" or "))?;
         if !self.keywords.is_empty() {
@@ -183,7 +202,7 @@ impl Characters {
         plain.chain(others).take(3).map(|byte| char::from(byte).to_string()).collect()
     }
 
-    /// They in words, as one of them.
+    /// One of them, in words.
     pub(crate) fn in_words(&self) -> String {
         let all = |range: &[u8]| ByteSet::from_iter(range.iter().copied());
         let digits = ByteSet::range(b'0', b'9');

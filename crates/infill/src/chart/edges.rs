@@ -14,8 +14,8 @@ pub(crate) type NodeIndex = u32;
 /// The node where all texts begin.
 pub(crate) const START_NODE: NodeIndex = 0;
 
-/// See the module. A node is a *boundary*, or within a terminal. Who makes the edges decides where a chart learns which
-/// terminal was read: where it begins ([`Edges::reading`], bytes), or by the label of the edge that ends it (a lexer).
+/// See the module. A node is a *boundary*, or within a terminal. Over bytes, a chart asks for the edges that read one terminal
+/// ([`Edges::reading`]). Over a lexer's tokens, the label of the edge that ends a terminal says which one it was.
 ///
 /// Nodes, edges and answers never change once they are given. An error is a limit that is reached.
 pub(crate) trait Edges {

@@ -10,7 +10,7 @@ mod walk;
 
 use serde_json::Value;
 
-use place::{Place, Spot, pointer, shortened, string_of};
+use place::{Place, Spot, container_length, pointer, shortened, string_of};
 use walk::{Applied, applied};
 
 /// A keyword that holds of the value at a place.
@@ -45,12 +45,24 @@ pub struct KeywordLimit {
 #[derive(Clone, Debug)]
 pub struct SchemaWords {
     schema: Value,
+    is_ordered: bool,
 }
 
 impl SchemaWords {
-    /// The words of a schema document.
+    /// The words of a schema document whose properties are written in its order.
     pub fn new(schema: Value) -> SchemaWords {
-        SchemaWords { schema }
+        SchemaWords { schema, is_ordered: true }
+    }
+
+    /// The same, with properties in the schema's order or in any.
+    #[must_use]
+    pub fn ordered(self, is_ordered: bool) -> SchemaWords {
+        SchemaWords { is_ordered, ..self }
+    }
+
+    /// How long the array or object is that a text begins with; `None` if it is not whole.
+    pub fn value_length(text: &[u8]) -> Option<usize> {
+        container_length(text)
     }
 
     /// Where a text is, as a JSON pointer into the value that it writes: to the value in progress, or that is next; of a key, to the object
@@ -62,11 +74,11 @@ impl SchemaWords {
     /// The keywords that limit the value in progress, or that is next.
     pub fn limits(&self, text: &[u8]) -> Vec<KeywordLimit> {
         let place = Place::after(text);
-        let is_over = place.open.is_empty() && place.spot == Spot::Behind;
+        let is_over = place.open.is_empty() && place.spot == Spot::After;
         let is_wanted = |keyword: &str| match place.spot {
             _ if is_over => false,
             Spot::Value(_) | Spot::Colon => VALUE_KEYWORDS.contains(&keyword),
-            Spot::Key(_) | Spot::Behind => CONTAINER_KEYWORDS.contains(&keyword),
+            Spot::Key(_) | Spot::After => CONTAINER_KEYWORDS.contains(&keyword),
         };
         let mut limits = Vec::new();
         for Applied { schema, pointer, .. } in applied(&self.schema, &place.path()) {
@@ -85,11 +97,14 @@ impl SchemaWords {
         let place = Place::after(text);
         let Spot::Value(begin) = place.spot else { return None };
         let written = text.get(begin..).filter(|written| written.first() == Some(&b'"'))?;
-        let n_characters = string_of(written).chars().count() as u64;
-        let least = applied(&self.schema, &place.path())
-            .iter()
-            .filter_map(|applied| applied.schema.get("minLength")?.as_u64())
-            .max()?;
+        let n_characters = string_of(written)?.chars().count() as u64;
+        let schemas = applied(&self.schema, &place.path());
+        // What may come next says more there.
+        let finer = ["enum", "const", "pattern", "format"];
+        if schemas.iter().any(|applied| finer.iter().any(|keyword| applied.schema.get(keyword).is_some())) {
+            return None;
+        }
+        let least = schemas.iter().filter_map(|applied| applied.schema.get("minLength")?.as_u64()).max()?;
         match least.saturating_sub(n_characters) {
             0 => None,
             1 => Some("at least 1 more character".to_owned()),
@@ -97,9 +112,10 @@ impl SchemaWords {
         }
     }
 
-    /// Why `text` cannot go on with `next`, which the grammar has refused; `None` if no keyword is known to be the reason.
+    /// Why `next` cannot follow `text`: the grammar has read the text and refuses the first byte of `next`. `None` if no keyword is known to be
+    /// the reason.
     pub fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String> {
-        refusal::refusal(&self.schema, text, next)
+        refusal::refusal(&self.schema, self.is_ordered, text, next)
     }
 }
 

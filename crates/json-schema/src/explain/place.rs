@@ -1,17 +1,17 @@
 //! Where a JSON text is, that may have ended anywhere.
 //!
-//! Only texts that a grammar has read come here, so what is not JSON is read as well as it goes.
+//! A grammar has read the text, so what is not JSON is read as well as it goes.
 
 /// A step down from a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Step {
+pub(super) enum Step {
     Key(String),
     Item(usize),
 }
 
 /// What is open around a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Open {
+pub(super) enum Open {
     /// An object: the keys that it has, the last one included.
     Object { keys: Vec<String> },
     /// An array: how many items it has, one that is an array or object as soon as it begins.
@@ -20,7 +20,7 @@ pub(crate) enum Open {
 
 /// What stands at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Spot {
+pub(super) enum Spot {
     /// A value that begins at this byte, or that is to begin there.
     Value(usize),
     /// A key, the same.
@@ -28,19 +28,19 @@ pub(crate) enum Spot {
     /// The colon after a key.
     Colon,
     /// What follows a member or item, or the end of the text.
-    Behind,
+    After,
 }
 
 /// See the module.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
-    pub(crate) open: Vec<Open>,
-    pub(crate) spot: Spot,
+pub(super) struct Place {
+    pub(super) open: Vec<Open>,
+    pub(super) spot: Spot,
 }
 
 impl Place {
     /// The place after a text.
-    pub(crate) fn after(text: &[u8]) -> Place {
+    pub(super) fn after(text: &[u8]) -> Place {
         let mut open: Vec<Open> = Vec::new();
         let mut spot = Spot::Value(0);
         let mut at = 0;
@@ -65,9 +65,9 @@ impl Place {
                     open.push(Open::Array { n_items: 0 });
                     spot = Spot::Value(at + 1);
                 }
-                (Spot::Value(_) | Spot::Key(_) | Spot::Behind, b'}' | b']') => {
+                (Spot::Value(_) | Spot::Key(_) | Spot::After, b'}' | b']') => {
                     open.pop();
-                    spot = Spot::Behind;
+                    spot = Spot::After;
                 }
                 (Spot::Value(_), _) => {
                     let begin = at;
@@ -76,7 +76,7 @@ impl Place {
                     };
                     count_item(&mut open);
                     at = begin + length;
-                    spot = Spot::Behind;
+                    spot = Spot::After;
                     continue;
                 }
                 (Spot::Key(_), _) => {
@@ -86,13 +86,13 @@ impl Place {
                     };
                     at = begin + length;
                     if let Some(Open::Object { keys }) = open.last_mut() {
-                        keys.push(string_of(&text[begin..at]));
+                        keys.push(string_of(&text[begin..at]).unwrap_or_default());
                     }
                     spot = Spot::Colon;
                     continue;
                 }
                 (Spot::Colon, _) => spot = Spot::Value(at + 1),
-                (Spot::Behind, _) => {
+                (Spot::After, _) => {
                     spot = match open.last() {
                         Some(Open::Object { .. }) => Spot::Key(at + 1),
                         _ => Spot::Value(at + 1),
@@ -104,11 +104,11 @@ impl Place {
         Place { open, spot }
     }
 
-    /// The way to the value in progress, or behind which the place is; of a key, to the object that has it.
-    pub(crate) fn path(&self) -> Vec<Step> {
+    /// The way to the value in progress, or that the place is after; of a key, to the object that has it.
+    pub(super) fn path(&self) -> Vec<Step> {
         let is_within = |depth: usize| depth + 1 < self.open.len();
         let steps = self.open.iter().enumerate().filter_map(|(depth, open)| match (open, self.spot) {
-            (_, Spot::Key(_) | Spot::Behind) if !is_within(depth) => None,
+            (_, Spot::Key(_) | Spot::After) if !is_within(depth) => None,
             (Open::Object { keys }, _) => keys.last().map(|key| Step::Key(key.clone())),
             (Open::Array { n_items }, Spot::Value(_)) if !is_within(depth) => Some(Step::Item(*n_items)),
             (Open::Array { n_items }, _) => Some(Step::Item(n_items.saturating_sub(1))),
@@ -124,7 +124,7 @@ fn count_item(open: &mut [Open]) {
 }
 
 /// How long the string, number or word is that a text begins with; `None` if it may not be over.
-pub(crate) fn scalar_length(text: &[u8]) -> Option<usize> {
+pub(super) fn scalar_length(text: &[u8]) -> Option<usize> {
     if text.first() != Some(&b'"') {
         let is_over = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b':') || byte.is_ascii_whitespace();
         return text.iter().position(is_over);
@@ -140,18 +140,36 @@ pub(crate) fn scalar_length(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The string that a literal writes; also one that has not ended.
-pub(crate) fn string_of(literal: &[u8]) -> String {
-    let text = String::from_utf8_lossy(literal);
-    let whole = || {
-        // What is cut off within an escape is left out.
-        let cut = |n_less: usize| {
-            let end = text.len().checked_sub(n_less).filter(|&end| text.is_char_boundary(end))?;
-            serde_json::from_str(&format!("{}\"", &text[..end])).ok()
-        };
-        (0..6).find_map(cut)
+/// The string that a literal writes, also one that has not ended; `None` if what is there of it is none. An escape that is cut off is left
+/// out.
+pub(super) fn string_of(literal: &[u8]) -> Option<String> {
+    // Two escapes of a pair have twelve bytes, a character four.
+    let cut = |n_less: usize| {
+        let text = std::str::from_utf8(literal.get(..literal.len().checked_sub(n_less)?)?).ok()?;
+        serde_json::from_str(&format!("{text}\"")).ok()
     };
-    serde_json::from_str(&text).ok().or_else(whole).unwrap_or_default()
+    serde_json::from_slice(literal).ok().or_else(|| (0..12).find_map(cut))
+}
+
+/// How long the array or object is that a text begins with; `None` if it is not whole.
+pub(super) fn container_length(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut at) = (0usize, 0);
+    while let Some(&byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                at += scalar_length(&text[at..])?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 && matches!(byte, b'}' | b']') {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// The most characters of a keyword's value that are shown.

@@ -1,4 +1,6 @@
-//! Why a text cannot go on with something, by the keyword that refuses it.
+//! Why a byte cannot follow a text, by the keyword that refuses it.
+//!
+//! The value is judged up to the refused byte, and shown as far as it is there.
 
 use serde_json::Value;
 
@@ -8,41 +10,46 @@ use super::walk::{Applied, applied};
 /// How many names are listed.
 const MAX_NAMES: usize = 8;
 
-/// Why `text` cannot go on with `next`.
-pub(super) fn refusal(document: &Value, text: &[u8], next: &[u8]) -> Option<String> {
+/// Formats whose meaning is a matter of the string alone.
+const FORMATS: [&str; 9] = ["date", "time", "date-time", "email", "uuid", "ipv4", "ipv6", "uri", "hostname"];
+
+/// Why the first byte of `next` cannot follow `text`.
+pub(super) fn refusal(document: &Value, is_ordered: bool, text: &[u8], next: &[u8]) -> Option<String> {
+    let place = Place::after(text);
+    let begin = match place.spot {
+        Spot::Value(begin) | Spot::Key(begin) => begin.min(text.len()),
+        Spot::Colon | Spot::After => text.len(),
+    };
+    let is_begun = begin < text.len();
     // White space before what matters changes nothing.
     let n_blanks = next.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    let place = Place::after(text);
-    let is_within = matches!(place.spot, Spot::Value(begin) | Spot::Key(begin) if begin < text.len());
-    let next = if is_within { next } else { &next[n_blanks..] };
+    let next = if is_begun { next } else { &next[n_blanks..] };
     let first = *next.first()?;
     let path = place.path();
     let schemas = applied(document, &path);
+    let written: Vec<u8> = text[begin..].iter().chain(next).copied().collect();
     let reason = match place.spot {
-        Spot::Value(begin) => {
-            let is_end = begin >= text.len() && matches!(first, b']' | b'}');
-            if is_end {
-                // An array that is to have an item.
-                let outer = &path[..path.len().saturating_sub(1)];
-                let why = ends_too_early(&place, first, &applied(document, outer))?;
-                return Some(at(&pointer(outer), &why));
-            }
-            let written: Vec<u8> = text[begin.min(text.len())..].iter().chain(next).copied().collect();
-            let length = scalar_length(&written);
-            let value =
-                Written { text: &written[..length.unwrap_or(written.len())], is_over: length.is_some() };
-            schemas.iter().find_map(|schema| value.refused_by(schema.schema))
+        Spot::Value(_) if is_begun || !matches!(first, b']' | b'}' | b',') => {
+            let value = Written::new(&written, text.len() - begin + 1);
+            let reason = value.refused_by(&schemas).map(|reason| at(&pointer(&path), &reason));
+            // A number or word is over where what is around it goes on or ends.
+            let is_over = is_begun && text[begin] != b'"' && matches!(first, b',' | b']' | b'}');
+            return reason.or_else(|| {
+                let ended = [text, b" "].concat();
+                is_over.then(|| refusal(document, is_ordered, &ended, next)).flatten()
+            });
         }
-        Spot::Key(_) if first == b'}' => ends_too_early(&place, first, &schemas),
-        Spot::Key(begin) => {
-            let written: Vec<u8> = text[begin.min(text.len())..].iter().chain(next).copied().collect();
-            let length = scalar_length(&written);
-            let key = string_of(&written[..length.unwrap_or(written.len())]);
-            key_refused(&place, &key, length.is_some(), &schemas)
+        // An array that is to have an item.
+        Spot::Value(_) if first == b']' && matches!(place.open.last(), Some(Open::Array { .. })) => {
+            let outer = &path[..path.len().saturating_sub(1)];
+            let why = ends_too_early(&place, first, &applied(document, outer))?;
+            return Some(at(&pointer(outer), &why));
         }
-        Spot::Behind if matches!(first, b']' | b'}') => ends_too_early(&place, first, &schemas),
-        Spot::Behind if first == b',' => goes_on_too_long(&place, &schemas),
-        Spot::Behind | Spot::Colon => None,
+        Spot::Key(_) if first == b'}' && !is_begun => ends_too_early(&place, first, &schemas),
+        Spot::Key(_) => key_refused(&place, &written, text.len() - begin + 1, is_ordered, &schemas),
+        Spot::After if matches!(first, b']' | b'}') => ends_too_early(&place, first, &schemas),
+        Spot::After if first == b',' => goes_on_too_long(&place, &schemas),
+        Spot::Value(_) | Spot::After | Spot::Colon => None,
     };
     reason.map(|reason| at(&pointer(&path), &reason))
 }
@@ -53,27 +60,50 @@ fn at(path: &str, reason: &str) -> String {
 
 /// A scalar, or the beginning of a value.
 struct Written<'t> {
-    text: &'t [u8],
+    /// As far as it is there, and whether it is whole.
+    shown: &'t [u8],
+    is_whole: bool,
+    /// Up to the refused byte, and whether it is over with that.
+    judged: &'t [u8],
     is_over: bool,
 }
 
-impl Written<'_> {
-    /// Why a schema does not have the value.
-    fn refused_by(&self, schema: &Value) -> Option<String> {
-        if schema == &Value::Bool(false) {
-            return Some("the schema there is false: no value fits".to_owned());
+impl<'t> Written<'t> {
+    /// What `text` begins with, of which the grammar refuses byte `n_judged - 1`.
+    fn new(text: &'t [u8], n_judged: usize) -> Written<'t> {
+        let length = scalar_length(text);
+        let judged = &text[..n_judged.min(text.len())];
+        let over = scalar_length(judged);
+        Written {
+            shown: &text[..length.unwrap_or(text.len())],
+            is_whole: length.is_some(),
+            judged: &judged[..over.unwrap_or(judged.len())],
+            is_over: over.is_some(),
         }
-        self.wrong_type(schema).or_else(|| self.not_listed(schema)).or_else(|| match self.text.first()? {
-            b'"' => self.wrong_string(schema),
+    }
+
+    /// Why some schema does not have the value.
+    fn refused_by(&self, schemas: &[Applied<'_>]) -> Option<String> {
+        let first = *self.judged.first()?;
+        let of_kind = |schema: &Value| match first {
+            b'"' => self.wrong_length(schema),
             b'-' | b'0'..=b'9' => self.wrong_number(schema),
             _ => None,
-        })
+        };
+        // What is certain comes first, whichever schema says it.
+        let certain = schemas.iter().map(|applied| applied.schema).find_map(|schema| {
+            if schema == &Value::Bool(false) {
+                return Some("the schema there is false, which no value fits".to_owned());
+            }
+            self.wrong_type(schema).or_else(|| self.not_listed(schema)).or_else(|| of_kind(schema))
+        });
+        certain.or_else(|| self.does_not_fit(schemas).filter(|_| first == b'"'))
     }
 
     /// The value as it is shown.
     fn shown(&self) -> String {
-        let text = shortened(&String::from_utf8_lossy(self.text));
-        if self.is_over || text.ends_with('…') { text } else { format!("{text}…") }
+        let text = shortened(&String::from_utf8_lossy(self.shown));
+        if self.is_whole || text.ends_with('…') { text } else { format!("{text}…") }
     }
 
     fn wrong_type(&self, schema: &Value) -> Option<String> {
@@ -83,16 +113,16 @@ impl Written<'_> {
             Value::Array(several) => several.iter().any(|one| one == name),
             _ => true,
         };
-        let (name, is_right) = match self.text.first()? {
+        let (name, is_right) = match self.judged.first()? {
             b'"' => ("a string", is_allowed("string")),
             b'{' => ("an object", is_allowed("object")),
             b'[' => ("an array", is_allowed("array")),
             b't' | b'f' => ("a boolean", is_allowed("boolean")),
             b'n' => ("null", is_allowed("null")),
             b'-' | b'0'..=b'9' => {
-                let is_whole = !self.text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
-                let is_right = is_allowed("number") || is_allowed("integer") && is_whole;
-                (if is_whole { "a number" } else { "a number that is not whole" }, is_right)
+                let is_plain = !self.judged.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
+                let is_right = is_allowed("number") || is_allowed("integer") && is_plain;
+                (if is_plain { "a number" } else { "a number with a fraction or an exponent" }, is_right)
             }
             _ => return None,
         };
@@ -106,90 +136,101 @@ impl Written<'_> {
             (None, Some(only)) => ("const", std::slice::from_ref(only)),
             _ => return None,
         };
-        let fits = |value: &Value| match value {
-            Value::String(text) => {
-                let own = string_of(self.text);
-                self.text.first() == Some(&b'"')
-                    && if self.is_over { *text == own } else { text.starts_with(&own) }
+        let (own, first) = (String::from_utf8_lossy(self.judged), *self.judged.first()?);
+        let string = if first == b'"' { Some(string_of(self.judged)?) } else { None };
+        let fits = |value: &Value| match (value, &string) {
+            (Value::String(text), Some(own)) => {
+                if self.is_over {
+                    text == own
+                } else {
+                    text.starts_with(own.as_str())
+                }
             }
-            Value::Object(_) => self.text.first() == Some(&b'{'),
-            Value::Array(_) => self.text.first() == Some(&b'['),
-            other => {
-                let (own, other) = (String::from_utf8_lossy(self.text), other.to_string());
-                if self.is_over { other == own } else { other.starts_with(&*own) }
-            }
+            (Value::Object(_), None) => first == b'{',
+            (Value::Array(_), None) => first == b'[',
+            // One number has several spellings.
+            (Value::Number(_), None) => matches!(first, b'-' | b'0'..=b'9'),
+            (other @ (Value::Bool(_) | Value::Null), None) => other.to_string().starts_with(&*own),
+            _ => false,
         };
         if listed.iter().any(fits) {
             return None;
         }
-        let all = schema.get(keyword).map(Value::to_string).unwrap_or_default();
-        Some(match keyword {
-            "enum" => format!("{} is not one of \"enum\": {}", self.shown(), shortened(&all)),
-            _ => format!("{} is not \"const\": {}", self.shown(), shortened(&all)),
+        let all = shortened(&schema.get(keyword).map(Value::to_string).unwrap_or_default());
+        let verb = if keyword == "enum" { "is not one of" } else { "is not" };
+        Some(format!("{} {verb} \"{keyword}\": {all}", self.shown()))
+    }
+
+    fn wrong_length(&self, schema: &Value) -> Option<String> {
+        let n_judged = string_of(self.judged)?.chars().count() as f64;
+        let n_shown = string_of(self.shown)?.chars().count();
+        let characters =
+            if n_shown == 1 { "1 character".to_owned() } else { format!("{n_shown} characters") };
+        if let Some(most) = number(schema, "maxLength").filter(|&most| n_judged > most) {
+            return Some(format!("{} has {characters}, more than \"maxLength\": {most}", self.shown()));
+        }
+        let least = number(schema, "minLength").filter(|&least| self.is_over && n_judged < least)?;
+        Some(format!("{} has {characters}, fewer than \"minLength\": {least}", self.shown()))
+    }
+
+    /// The one keyword that says which strings fit, if nothing else can be the reason.
+    fn does_not_fit(&self, schemas: &[Applied<'_>]) -> Option<String> {
+        let others = ["not", "anyOf", "oneOf", "if", "contentEncoding", "enum", "const"];
+        let has_other =
+            schemas.iter().any(|applied| others.iter().any(|other| applied.schema.get(other).is_some()));
+        // What is no part of a string in JSON is refused for that.
+        let is_text = self.judged.iter().all(|&byte| byte >= b' ' && byte != b'\\');
+        if has_other || !is_text {
+            return None;
+        }
+        let keywords = ["pattern", "format"];
+        let mut limits = schemas.iter().flat_map(|applied| {
+            keywords.iter().filter_map(|&keyword| Some((keyword, applied.schema.get(keyword)?.as_str()?)))
+        });
+        let (keyword, value) = limits.next()?;
+        let is_meant = keyword == "pattern" || FORMATS.contains(&value);
+        (is_meant && limits.next().is_none()).then(|| {
+            format!("{} does not fit \"{keyword}\": {}", self.shown(), shortened(&format!("{value:?}")))
         })
     }
 
-    fn wrong_string(&self, schema: &Value) -> Option<String> {
-        let n_characters = string_of(self.text).chars().count() as u64;
-        let characters = |n: u64| if n == 1 { "1 character".to_owned() } else { format!("{n} characters") };
-        let (least, most) = (number(schema, "minLength"), number(schema, "maxLength"));
-        if let Some(most) = most.filter(|&most| n_characters as f64 > most) {
-            return Some(format!(
-                "{} has {}, more than \"maxLength\": {most}",
-                self.shown(),
-                characters(n_characters)
-            ));
-        }
-        if let Some(least) = least.filter(|&least| self.is_over && (n_characters as f64) < least) {
-            return Some(format!(
-                "{} has {}, fewer than \"minLength\": {least}",
-                self.shown(),
-                characters(n_characters)
-            ));
-        }
-        // What these say is not asked here; but nothing else limits the string.
-        let limits =
-            ["pattern", "format"].iter().filter_map(|&keyword| Some((keyword, schema.get(keyword)?)));
-        let limits: Vec<String> = limits
-            .map(|(keyword, value)| format!("\"{keyword}\": {}", shortened(&value.to_string())))
-            .collect();
-        (!limits.is_empty()).then(|| format!("{} does not fit {}", self.shown(), limits.join(" and ")))
-    }
-
     fn wrong_number(&self, schema: &Value) -> Option<String> {
-        let shown = String::from_utf8_lossy(self.text);
-        let value: f64 = shown.parse().ok()?;
-        // A number that goes on becomes greater, or smaller below zero.
-        let is_negative = shown.starts_with('-');
-        let over = [
-            ("maximum", value > number(schema, "maximum").unwrap_or(f64::INFINITY), !is_negative),
+        let judged = std::str::from_utf8(self.judged).ok()?;
+        let digits = judged.trim_start_matches('-');
+        // A zero is followed by no digit in JSON.
+        if digits.len() > 1 && digits.starts_with('0') && digits.as_bytes()[1].is_ascii_digit() {
+            return None;
+        }
+        let value: f64 = judged.parse().ok()?;
+        // A number that goes on moves away from zero.
+        let is_negative = judged.starts_with('-');
+        let bound = |keyword: &str| number(schema, keyword);
+        let outside = [
+            ("maximum", "above", bound("maximum").is_some_and(|most| value > most), !is_negative),
+            ("minimum", "below", bound("minimum").is_some_and(|least| value < least), is_negative),
             (
                 "exclusiveMaximum",
-                value >= number(schema, "exclusiveMaximum").unwrap_or(f64::INFINITY),
+                "not below",
+                bound("exclusiveMaximum").is_some_and(|most| value >= most),
                 !is_negative,
             ),
-        ];
-        let under = [
-            ("minimum", value < number(schema, "minimum").unwrap_or(f64::NEG_INFINITY), is_negative),
             (
                 "exclusiveMinimum",
-                value <= number(schema, "exclusiveMinimum").unwrap_or(f64::NEG_INFINITY),
+                "not above",
+                bound("exclusiveMinimum").is_some_and(|least| value <= least),
                 is_negative,
             ),
         ];
-        for (list, word) in [(over, "above"), (under, "below")] {
-            for (keyword, is_outside, stays_so) in list {
-                if is_outside && (self.is_over || stays_so) {
-                    let word = if keyword.starts_with("exclusive") { "not within" } else { word };
-                    return Some(format!("{shown} is {word} \"{keyword}\": {}", schema[keyword]));
-                }
+        for (keyword, word, is_outside, stays_so) in outside {
+            if is_outside && (self.is_over || stays_so) {
+                return Some(format!("{} is {word} \"{keyword}\": {}", self.shown(), schema[keyword]));
             }
         }
-        let step = number(schema, "multipleOf")?;
+        let step = bound("multipleOf").filter(|_| self.is_over)?;
         let quotient = value / step;
-        let is_multiple = (quotient - quotient.round()).abs() < 1e-9;
-        (self.is_over && !is_multiple)
-            .then(|| format!("{shown} is not a multiple of \"multipleOf\": {}", schema["multipleOf"]))
+        let is_multiple = (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0);
+        (!is_multiple)
+            .then(|| format!("{judged} is not a multiple of \"multipleOf\": {}", schema["multipleOf"]))
     }
 }
 
@@ -197,40 +238,57 @@ fn number(schema: &Value, keyword: &str) -> Option<f64> {
     schema.get(keyword)?.as_f64()
 }
 
-/// Why a key cannot be written.
-fn key_refused(place: &Place, key: &str, is_over: bool, schemas: &[Applied<'_>]) -> Option<String> {
+/// Why a key cannot be written, of which byte `n_judged - 1` is refused.
+fn key_refused(
+    place: &Place,
+    written: &[u8],
+    n_judged: usize,
+    is_ordered: bool,
+    schemas: &[Applied<'_>],
+) -> Option<String> {
     let Some(Open::Object { keys }) = place.open.last() else { return None };
-    let shown = if is_over { format!("\"{key}\"") } else { format!("\"{key}…") };
-    if is_over && keys.iter().any(|known| known == key) {
+    let Written { shown, is_whole, judged, is_over } = Written::new(written, n_judged);
+    let (shown, key) = (string_of(shown)?, string_of(judged)?);
+    // Up to the refused byte it may be another; as a whole it is this one.
+    let is_there = is_whole && keys.contains(&shown);
+    let shown = if is_whole { format!("\"{shown}\"") } else { format!("\"{shown}…\"") };
+    if is_there {
         return Some(format!("the key {shown} is there already"));
     }
+    let is_other = |name: &&String| if is_over { **name != key } else { !name.starts_with(&key) };
     for Applied { schema, .. } in schemas {
+        if schema.get("propertyNames").is_some() || schema.get("patternProperties").is_some() {
+            return None;
+        }
         let properties = schema.get("properties").and_then(Value::as_object);
         let names: Vec<&String> = properties.into_iter().flatten().map(|(name, _)| name).collect();
-        let fits = |name: &&&String| if is_over { name.as_str() == key } else { name.starts_with(key) };
-        let others = ["additionalProperties", "unevaluatedProperties"];
-        let closed = others.iter().find(|keyword| schema.get(**keyword) == Some(&Value::Bool(false)));
-        if let Some(keyword) = closed
-            && schema.get("patternProperties").is_none()
-            && !names.iter().any(|name| fits(&name))
-        {
-            let listed = listed(names.iter().map(|name| name.as_str()));
-            return Some(format!("{shown} is none of the properties {listed} (\"{keyword}\": false)"));
+        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        if is_closed && names.iter().all(is_other) {
+            let names = listed(&names.iter().map(|name| name.as_str()).collect::<Vec<_>>());
+            return Some(match names.is_empty() {
+                true => {
+                    format!("{shown} cannot be there, as no property can (\"additionalProperties\": false)")
+                }
+                false => {
+                    format!("{shown} is none of the properties {names} (\"additionalProperties\": false)")
+                }
+            });
         }
+        if !is_ordered {
+            continue;
+        }
+        let fits = |(_, name): &(usize, &&String)| !is_other(name) && !keys.contains(name);
+        let mut fitting = names.iter().enumerate().filter(fits);
+        let (Some((at, name)), None) = (fitting.next(), fitting.next()) else { continue };
         let missing = missing(schema, keys);
-        if let Some(name) = names.iter().find(fits)
-            && let Some(place) = names.iter().position(|known| known == name)
-        {
-            let is_before = |other: &str| names[..place].iter().any(|name| name.as_str() == other);
-            if let Some(first) = missing.iter().find(|name| is_before(name)) {
-                return Some(format!(
-                    "\"{first}\" is \"required\" and comes before \"{name}\", in the schema's order"
-                ));
-            }
-            let is_behind = |known: &&String| names[place..].contains(known);
-            if let Some(last) = keys.last().filter(is_behind) {
-                return Some(format!("\"{name}\" comes before \"{last}\", in the schema's order"));
-            }
+        let is_before = |other: &&str| names[..at].iter().any(|name| name.as_str() == *other);
+        if let Some(first) = missing.iter().find(|name| is_before(name)) {
+            return Some(format!(
+                "\"{first}\" is \"required\" and comes before \"{name}\", in the schema's order"
+            ));
+        }
+        if let Some(last) = keys.last().filter(|last| names[at + 1..].contains(last)) {
+            return Some(format!("\"{name}\" comes before \"{last}\", in the schema's order"));
         }
     }
     None
@@ -240,54 +298,58 @@ fn key_refused(place: &Place, key: &str, is_over: bool, schemas: &[Applied<'_>])
 fn ends_too_early(place: &Place, end: u8, schemas: &[Applied<'_>]) -> Option<String> {
     match place.open.last()? {
         Open::Object { keys } if end == b'}' => {
-            let names = schemas.iter().flat_map(|applied| missing(applied.schema, keys));
-            let names: Vec<&str> = names.collect();
-            if let [first, ..] = names[..] {
-                let is_one = names.len() == 1;
-                let verb = if is_one { "is" } else { "are" };
-                let all = if is_one { format!("\"{first}\"") } else { listed(names.into_iter()) };
-                return Some(format!("{all} {verb} \"required\" and missing"));
+            let mut names: Vec<&str> = Vec::new();
+            for name in schemas.iter().flat_map(|applied| missing(applied.schema, keys)) {
+                if names.len() <= MAX_NAMES && !names.contains(&name) {
+                    names.push(name);
+                }
             }
-            too_few(schemas, "minProperties", keys.len(), ["property", "properties"])
+            match names.len() {
+                0 => too_few(schemas, "minProperties", keys.len(), ["property", "properties"]),
+                1 => Some(format!("{} is \"required\" and missing", listed(&names))),
+                _ => Some(format!("{} are \"required\" and missing", listed(&names))),
+            }
         }
         Open::Array { n_items } if end == b']' => too_few(schemas, "minItems", *n_items, ["item", "items"]),
         _ => None,
     }
 }
 
-fn too_few(schemas: &[Applied<'_>], keyword: &str, n: usize, [one, many]: [&str; 2]) -> Option<String> {
+fn too_few(schemas: &[Applied<'_>], keyword: &str, n: usize, words: [&str; 2]) -> Option<String> {
     schemas.iter().find_map(|applied| {
         let least = number(applied.schema, keyword).filter(|&least| (n as f64) < least)?;
-        let word = if n == 1 { one } else { many };
-        Some(format!("{n} {word}, fewer than \"{keyword}\": {least}"))
+        Some(format!("{n} {}, fewer than \"{keyword}\": {least}", words[usize::from(n != 1)]))
     })
 }
 
 /// Why no member or item can follow.
 fn goes_on_too_long(place: &Place, schemas: &[Applied<'_>]) -> Option<String> {
     let (n, keyword, words) = match place.open.last()? {
-        Open::Object { keys } => (keys.len(), "maxProperties", ["property", "properties"]),
-        Open::Array { n_items } => (*n_items, "maxItems", ["item", "items"]),
+        Open::Object { keys } => (keys.len(), "maxProperties", ["property is", "properties are"]),
+        Open::Array { n_items } => (*n_items, "maxItems", ["item is", "items are"]),
     };
     schemas.iter().find_map(|applied| {
         let most = number(applied.schema, keyword).filter(|&most| n as f64 >= most)?;
-        Some(format!("{n} {} are there, as many as \"{keyword}\": {most}", words[usize::from(n != 1)]))
+        Some(format!("{n} {} there, as many as \"{keyword}\": {most}", words[usize::from(n != 1)]))
     })
 }
 
 /// The required keys that an object lacks.
 fn missing<'s>(schema: &'s Value, keys: &[String]) -> Vec<&'s str> {
+    let keys: std::collections::HashSet<&str> = keys.iter().map(String::as_str).collect();
     let required = schema.get("required").and_then(Value::as_array);
-    let names = required.into_iter().flatten().filter_map(Value::as_str);
-    names.filter(|name| !keys.iter().any(|key| key == name)).collect()
+    required.into_iter().flatten().filter_map(Value::as_str).filter(|name| !keys.contains(name)).collect()
 }
 
 /// Names in quotes, not too many.
-fn listed<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
-    let n_more = names.len().saturating_sub(MAX_NAMES);
-    let mut shown: Vec<String> = names.take(MAX_NAMES).map(|name| format!("\"{name}\"")).collect();
-    if n_more > 0 {
-        shown.push(format!("{n_more} more"));
+fn listed(names: &[&str]) -> String {
+    let mut shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("\"{name}\"")).collect();
+    match names.len() {
+        0..=MAX_NAMES => {}
+        n => shown.push(format!("{} more", n - MAX_NAMES)),
     }
-    shown.join(", ")
+    match shown.pop() {
+        Some(last) if !shown.is_empty() => format!("{} and {last}", shown.join(", ")),
+        last => last.unwrap_or_default(),
+    }
 }

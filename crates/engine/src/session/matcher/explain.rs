@@ -88,7 +88,7 @@ impl Matcher {
             Ok(None)
         })?;
         if let Some((position, expected)) = refused {
-            if let Some(why) = self.refusal(bytes) {
+            if let Some(why) = self.refusal_after(&bytes[..position], &bytes[position..]) {
                 return Ok(format!("{shown} is refused: {why}"));
             }
             let read = match position {
@@ -108,10 +108,16 @@ impl Matcher {
         Ok(format!("{shown} is refused: {reason}"))
     }
 
-    /// Why the text cannot go on with `next`, which the grammar refuses, in the words of what it was compiled from; `None` if these say no more
-    /// than what was expected.
+    /// Why the first byte of `next`, which the grammar refuses, cannot come here, in the words of what the grammar was compiled from; `None`
+    /// if these say no more than what was expected.
     pub fn refusal(&self, next: &[u8]) -> Option<String> {
-        self.grammar().words()?.refusal(&self.text(), next)
+        self.refusal_after(&[], next)
+    }
+
+    /// The same after some bytes more.
+    fn refusal_after(&self, before: &[u8], next: &[u8]) -> Option<String> {
+        let words = self.grammar().words()?;
+        words.refusal(&[&self.text(), before].concat(), next)
     }
 
     /// Why a token is refused that the grammar allows.

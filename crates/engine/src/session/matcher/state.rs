@@ -9,8 +9,8 @@ use maskwright_grammar::{ExprId, RuleId, Symbol};
 use maskwright_vocabulary::symbol_text;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ground::{BLOCK, Characters, END_OF_LINE, MatcherState, NamedTokens, Next, shown};
-use crate::parser::{ConfigId, Frame, NodeId, Parser};
+use crate::ground::{BLOCK, Characters, END_OF_LINE, MatcherState, NamedTokens, Next, WordsPlace, shown};
+use crate::parser::{ConfigId, Frame, Parser, Thread};
 use crate::reader::Reader;
 use crate::session::machine::Machine;
 use crate::{EngineError, Error, Matcher};
@@ -18,6 +18,12 @@ use crate::{EngineError, Error, Matcher};
 /// How many texts of several characters are listed, and how long they may be.
 const MAX_TEXTS: usize = 24;
 const MAX_LENGTH: usize = 48;
+
+/// How often a text may fork.
+const MAX_FORKS: usize = 2;
+
+/// So many bytes of characters that are not of ASCII are told apart.
+const MAX_PARTS: usize = 8;
 
 /// Among so many single characters each is followed.
 const MAX_BRANCHES: usize = 12;
@@ -40,7 +46,11 @@ impl Matcher {
             return Ok(MatcherState { is_complete: true, ..MatcherState::default() });
         }
         let config = self.state.config;
-        let mut state = self.ask(|machine| in_words(machine, config, self.grammar().named()))?;
+        let named = self.grammar().named();
+        let mut state = self.ask(|machine| {
+            let rules = rules(&mut machine.reader, config);
+            Ok(MatcherState { rules, ..in_words(machine, config, named)? })
+        })?;
         // Nothing but blanks may follow the line's end: the block that must come is deeper than the text is.
         if let [only] = &mut state.next[..]
             && only.words == END_OF_LINE
@@ -48,18 +58,14 @@ impl Matcher {
         {
             only.words = BLOCK.to_owned();
         }
-        if let Some(words) = self.grammar().words() {
-            let text = self.text();
-            state.path = words.path(&text);
-            if state.path.is_some() {
-                state.rules.clear();
-            }
-            state.keywords = words.keywords(&text);
-            if let Some(hint) = words.hint(&text) {
+        let place = self.grammar().words().and_then(|words| words.place(&self.text()));
+        if let Some(WordsPlace { within, path, keywords, hint }) = place {
+            (state.within, state.path, state.keywords) = (within, Some(path), keywords);
+            state.rules.clear();
+            if let Some(hint) = hint {
                 // Which characters these may be says less.
                 let examples = state.next.first().map(|next| next.examples.clone()).unwrap_or_default();
-                state.next.insert(0, Next { words: hint, examples });
-                state.next.truncate(1);
+                state.next = vec![Next { words: hint, examples }];
             }
         }
         Ok(state)
@@ -105,8 +111,7 @@ fn in_words(
         next.extend(names.into_iter().map(name));
         next
     };
-    let rules = rules(&mut machine.reader, config);
-    Ok(MatcherState { rules, next, is_complete, ..MatcherState::default() })
+    Ok(MatcherState { next, is_complete, ..MatcherState::default() })
 }
 
 /// What texts of the language go on with.
@@ -122,7 +127,7 @@ fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<Next>, Engi
         }
         match single(&characters) {
             Some(byte) if n_single <= MAX_BRANCHES => {
-                follow(machine, after, &mut vec![byte], &mut texts)?;
+                follow(machine, after, &mut vec![byte], 0, &mut texts)?;
             }
             _ => {
                 let mut words = characters.in_words();
@@ -134,6 +139,12 @@ fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<Next>, Engi
         }
     }
     texts.sort();
+    texts.dedup();
+    if texts.first().is_some_and(Vec::is_empty) {
+        texts.remove(0);
+        let others = Characters { has_others: true, ..Characters::default() };
+        kinds.push(Next { words: others.in_words(), examples: Vec::new() });
+    }
     let text = |text: Vec<u8>| {
         let example = String::from_utf8_lossy(&text).into_owned();
         Next { words: shown(&text), examples: vec![example] }
@@ -153,8 +164,8 @@ fn least_characters(reader: &mut Reader, config: ConfigId) -> Result<Option<usiz
     let Ok(word) = reader.parser.automaton(first.terminal).shortest_word(first.residue) else {
         return Ok(None);
     };
-    let n_characters = word.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
-    Ok(Some(n_characters).filter(|&n_characters| n_characters > 1))
+    // A longer word may have fewer characters if these are long.
+    Ok(Some(word.len()).filter(|&length| length > 1 && word.is_ascii()))
 }
 
 /// The byte of characters that are one byte alone.
@@ -168,6 +179,7 @@ fn follow(
     machine: &mut Machine,
     config: ConfigId,
     text: &mut Vec<u8>,
+    n_forks: usize,
     texts: &mut Vec<Vec<u8>>,
 ) -> Result<(), EngineError> {
     let is_whole = machine.reader.is_accepting(config) || begins_terminal(&mut machine.reader, config)?;
@@ -175,16 +187,22 @@ fn follow(
         let groups = groups(machine, config)?;
         let bytes: Option<Vec<(u8, ConfigId)>> =
             groups.iter().map(|(characters, after)| Some((single(characters)?, *after))).collect();
-        if let Some(bytes) = bytes.filter(|bytes| texts.len() + bytes.len() <= MAX_TEXTS) {
+        let may_fork = |bytes: &Vec<_>| {
+            bytes.len() == 1 || n_forks < MAX_FORKS && texts.len() + bytes.len() <= MAX_TEXTS
+        };
+        if let Some(bytes) = bytes.filter(may_fork) {
+            let n_forks = n_forks + usize::from(bytes.len() > 1);
             for (byte, after) in bytes {
                 text.push(byte);
-                follow(machine, after, text, texts)?;
+                follow(machine, after, text, n_forks, texts)?;
                 text.pop();
             }
             return Ok(());
         }
     }
-    texts.push(text.clone());
+    // A character that is cut off is not shown.
+    let n_whole = text.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+    texts.push(if n_whole > 0 { text[..n_whole].to_vec() } else { Vec::new() });
     Ok(())
 }
 
@@ -219,10 +237,11 @@ fn groups(machine: &mut Machine, config: ConfigId) -> Result<Vec<(Characters, Co
         }
         groups[place].0.ascii.insert(byte);
     }
-    if let [(byte, after)] = rest[..] {
-        let characters = Characters { ascii: ByteSet::from_iter([byte]), has_others: false };
-        groups.push((characters, after));
-    } else if !rest.is_empty() {
+    if rest.len() <= MAX_PARTS {
+        for (byte, after) in rest {
+            groups.push((Characters { ascii: ByteSet::from_iter([byte]), has_others: false }, after));
+        }
+    } else {
         let mut has_place = false;
         for other in OTHERS {
             let mut at = Some(config);
@@ -250,23 +269,27 @@ fn rules(reader: &mut Reader, config: ConfigId) -> Vec<String> {
             None => return Vec::new(),
         },
     };
-    let Some(thread) = parser.configs.threads(config).first().copied() else { return Vec::new() };
-    let owners = Owners::of(parser);
-    let mut names = Vec::new();
-    let mut add = |rule: Option<RuleId>, parser: &Parser| {
-        names.extend(rule.map(|rule| parser.network.name(rule).to_owned()));
-    };
-    add(owners.of_terminal(thread.terminal.index(), thread.next), parser);
-    let mut node: NodeId = thread.node;
-    for _ in 0..MAX_RULES {
-        let Some(&frame) = parser.stacks.frames(node).first() else { break };
-        if frame == Frame::BOTTOM || frame == Frame::HOLE {
-            break;
-        }
-        add(owners.of_state(frame.ret), parser);
-        node = frame.parent;
+    let threads = parser.configs.threads(config).to_vec();
+    if threads.is_empty() || threads.len() > MAX_RULES {
+        return Vec::new();
     }
-    names.reverse();
+    let owners = Owners::of(parser);
+    let mut common: Option<Vec<RuleId>> = None;
+    for thread in threads {
+        // Where several rules may have called one, none is certain.
+        let Some(rules) = owners.around(parser, &thread) else { return Vec::new() };
+        common = Some(match common {
+            None => rules,
+            Some(known) => known
+                .into_iter()
+                .zip(rules)
+                .take_while(|(left, right)| left == right)
+                .map(|(rule, _)| rule)
+                .collect(),
+        });
+    }
+    let mut names: Vec<String> =
+        common.into_iter().flatten().map(|rule| parser.network.name(rule).to_owned()).collect();
     names.dedup();
     names
 }
@@ -305,6 +328,23 @@ impl Owners {
             }
         }
         owners
+    }
+
+    /// The rules around a thread, the outermost first, as far as these are known; `None` if there are several ways out.
+    fn around(&self, parser: &Parser, thread: &Thread) -> Option<Vec<RuleId>> {
+        let mut rules = Vec::new();
+        rules.extend(self.of_terminal(thread.terminal.index(), thread.next));
+        let mut node = thread.node;
+        while rules.len() <= MAX_RULES {
+            let [frame] = parser.stacks.frames(node) else { return None };
+            if *frame == Frame::BOTTOM || *frame == Frame::HOLE {
+                rules.reverse();
+                return Some(rules);
+            }
+            rules.extend(self.of_state(frame.ret));
+            node = frame.parent;
+        }
+        None
     }
 
     fn of_state(&self, state: ExprId) -> Option<RuleId> {
