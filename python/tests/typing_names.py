@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, assert_type
 import maskwright
 import numpy as np
 import numpy.typing as npt
-from maskwright import CompiledGrammar, Compiler, Keyword, Matcher, Next, ReportEntry, State, Tokenizer
+from maskwright import CompiledGrammar, Compiler, Keyword, Matcher, Next, ReportEntry, State, Tokenizer, Trace
 from maskwright.integrations import diffusion, llama_cpp, outlines, transformers
 
 if TYPE_CHECKING:
@@ -230,6 +230,11 @@ def matcher_members(grammar: CompiledGrammar, token: int) -> None:
     assert_type(matcher.forced_tokens(), list[int])
     assert_type(matcher.explain(token), str)
     assert_type(matcher.expected(), str)
+    trace = Trace(matcher, title="a text", model="a model", prompt="a prompt")
+    trace.step(np.zeros(grammar.vocab_size, dtype=np.float32), None, token)
+    assert_type((trace.html(), trace.text(), trace.ansi()), tuple[str, str, str])
+    assert_type((len(trace), trace.cost_nats), tuple[int, float | None])
+    trace.save("trace.html")
     state: State = matcher.state()
     assert_type(state.within, str | None)
     assert_type((state.path, state.rules, state.is_complete), tuple[str | None, list[str], bool])

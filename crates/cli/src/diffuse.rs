@@ -27,6 +27,7 @@ pub(crate) const NAME: &str = "builtin-diffusion";
 
 /// Fills a canvas: the holes of the template, or `--tokens` positions.
 pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
+    arguments.trace.iter().flatten().try_for_each(|path| trace::check(path))?;
     let mut builtin = builtin_diffusion()?;
     let grammar = Source::require(&arguments.grammar)?.compile(&builtin.tokenizer, None)?;
     let positions = positions(arguments, &builtin.tokenizer)?;

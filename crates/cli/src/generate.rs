@@ -32,6 +32,7 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     if search.is_some() && (arguments.trace.is_some() || arguments.color) {
         bail!("--trace and --color go with --strategy greedy or sample");
     }
+    arguments.trace.as_deref().map_or(Ok(()), trace::check)?;
     let source = Source::read(&arguments.grammar)?;
     let mut prompt = prompt::read(arguments)?;
     if arguments.show_schema {

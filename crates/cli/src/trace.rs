@@ -10,6 +10,15 @@ use maskwright_trace::{Step, Trace};
 /// How many tokens that the model wanted are shown, and how many allowed ones.
 pub(crate) const N_CANDIDATES: usize = 5;
 
+/// Makes sure that a page can be written, before the text is.
+///
+/// # Errors
+/// If it cannot.
+pub(crate) fn check(path: &Path) -> anyhow::Result<()> {
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    file.map(|_| ()).with_context(|| format!("{}", path.display()))
+}
+
 /// Writes a trace as a page.
 ///
 /// # Errors

@@ -642,7 +642,7 @@ class CompiledGrammar:
 @final
 class TraceSteps:
     """The steps of a trace."""
-    def __init__(self, title: str, model: str | None, prompt: str | None) -> None: ...
+    def __new__(cls, title: str, model: str | None, prompt: str | None) -> TraceSteps: ...
     def step(
         self,
         logits: np.ndarray,

@@ -223,7 +223,8 @@ impl<'t> Written<'t> {
         ];
         for (keyword, word, is_outside, stays_so) in outside {
             if is_outside && (self.is_over || stays_so) {
-                return Some(format!("{} is {word} \"{keyword}\": {}", self.shown(), schema[keyword]));
+                let shown = shortened(&String::from_utf8_lossy(self.shown));
+                return Some(format!("{shown} is {word} \"{keyword}\": {}", schema[keyword]));
             }
         }
         let step = bound("multipleOf").filter(|_| self.is_over)?;
