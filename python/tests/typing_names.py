@@ -231,7 +231,7 @@ def matcher_members(grammar: CompiledGrammar, token: int) -> None:
     assert_type(matcher.explain(token), str)
     assert_type(matcher.expected(), str)
     trace = Trace(matcher, title="a text", model="a model", prompt="a prompt")
-    trace.step(np.zeros(grammar.vocab_size, dtype=np.float32), None, token)
+    trace.step(np.zeros(grammar.tokenizer.vocab_size, dtype=np.float32), None, token)
     assert_type((trace.html(), trace.text(), trace.ansi()), tuple[str, str, str])
     assert_type((len(trace), trace.cost_nats), tuple[int, float | None])
     trace.save("trace.html")
