@@ -45,40 +45,60 @@ pub struct Candidate {
 
 impl Candidates {
     /// The `n` likeliest tokens of a row of logits, as the model gave them. Logits that are not finite are of no token. Takes time
-    /// linear in the row.
+    /// linear in the row, for few tokens.
     #[must_use]
     pub fn of(logits: &[f32], mask: &[u32], n: usize) -> Candidates {
-        let ids = |is_wanted: &dyn Fn(TokenId) -> bool| {
-            let ids = (0..logits.len() as u32).map(TokenId);
-            let mut ids: Vec<TokenId> =
-                ids.filter(|&id| logits[id.index()].is_finite() && is_wanted(id)).collect();
-            let total = log_sum(ids.iter().map(|id| f64::from(logits[id.index()])));
-            let n_all = ids.len();
-            let likelier = |left: &TokenId, right: &TokenId| {
-                logits[right.index()].total_cmp(&logits[left.index()]).then(left.cmp(right))
-            };
-            if ids.len() > n {
-                ids.select_nth_unstable_by(n, likelier);
-                ids.truncate(n);
+        let (mut wanted, mut allowed) = (Best::new(n), Best::new(n));
+        for (id, &logit) in (0..).zip(logits).filter(|(_, logit)| logit.is_finite()) {
+            wanted.add(id, logit);
+            if mask_contains(mask, TokenId(id)) {
+                allowed.add(id, logit);
             }
-            ids.sort_unstable_by(likelier);
-            let candidate = |id: TokenId| Candidate {
-                id,
-                probability: (f64::from(logits[id.index()]) - total).exp(),
-                is_allowed: mask_contains(mask, id),
+        }
+        let n_allowed = allowed.n_added;
+        let candidates = |best: Best| {
+            let candidate = |&(id, logit): &(u32, f32)| Candidate {
+                id: TokenId(id),
+                probability: f64::from((logit - best.largest).exp()) / best.total,
+                is_allowed: mask_contains(mask, TokenId(id)),
             };
-            (ids.into_iter().map(candidate).collect::<Vec<_>>(), n_all)
+            best.tokens.iter().map(candidate).collect()
         };
-        let (wanted, _) = ids(&|_| true);
-        let (allowed, n_allowed) = ids(&|id| mask_contains(mask, id));
-        Candidates { wanted, allowed, n_allowed }
+        Candidates { wanted: candidates(wanted), allowed: candidates(allowed), n_allowed }
     }
 }
 
-/// The logarithm of a sum of exponentials.
-fn log_sum(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
-    largest + values.map(|value| (value - largest).exp()).sum::<f64>().ln()
+/// The tokens with the greatest logits, the greatest first; of equal ones those with the least ids.
+struct Best {
+    n: usize,
+    tokens: Vec<(u32, f32)>,
+    /// Of all tokens: how many they are, the greatest logit, and the sum of what they weigh beside that.
+    n_added: usize,
+    largest: f32,
+    total: f64,
+}
+
+impl Best {
+    fn new(n: usize) -> Best {
+        Best { n, tokens: Vec::with_capacity(n + 1), n_added: 0, largest: f32::NEG_INFINITY, total: 0.0 }
+    }
+
+    /// Adds a token, whose id is greater than those before.
+    fn add(&mut self, id: u32, logit: f32) {
+        self.n_added += 1;
+        if logit > self.largest {
+            self.total = self.total * f64::from((self.largest - logit).exp()) + 1.0;
+            self.largest = logit;
+        } else {
+            self.total += f64::from((logit - self.largest).exp());
+        }
+        if self.tokens.len() == self.n && self.tokens.last().is_none_or(|&(_, least)| logit <= least) {
+            return;
+        }
+        let at = self.tokens.partition_point(|&(_, other)| other >= logit);
+        self.tokens.insert(at, (id, logit));
+        self.tokens.truncate(self.n);
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +112,8 @@ mod tests {
         assert_eq!((candidates.wanted.len(), candidates.n_allowed), (1, 1));
         assert_eq!((candidates.wanted[0].id, candidates.wanted[0].probability), (TokenId(2), 1.0));
         assert_eq!(Candidates::of(&[], &[], 5), Candidates::default());
+        let unlikely = Candidates::of(&[-3e38, 3e38, -3e38], &[0b101], 5);
+        assert_eq!(unlikely.allowed.iter().map(|token| token.probability).collect::<Vec<_>>(), [0.5, 0.5]);
         let none = Candidates::of(&[1.0, 2.0], &[0], 1);
         assert!(none.allowed.is_empty() && none.wanted[0].id == TokenId(1));
     }
