@@ -270,7 +270,8 @@ fn rules(reader: &mut Reader, config: ConfigId) -> Vec<String> {
         },
     };
     let threads = parser.configs.threads(config).to_vec();
-    if threads.is_empty() || threads.len() > MAX_RULES {
+    // One rule alone says nothing.
+    if threads.is_empty() || threads.len() > MAX_RULES || parser.network.n_rules() == 1 {
         return Vec::new();
     }
     let owners = Owners::of(parser);
