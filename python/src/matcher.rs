@@ -517,10 +517,9 @@ impl Matcher {
         filled
     }
 
-    /// Why a token is refused, without saying which token it is.
-    pub(crate) fn why_refused(&self, py: Python<'_>, token: TokenId) -> PyResult<String> {
-        let why = self.work(py, |matcher| matcher.explain(token))?;
-        Ok(why.split_once(" is refused: ").map_or(why.clone(), |(_, why)| why.to_owned()))
+    /// Why a token is refused; `None` if it is allowed.
+    pub(crate) fn why_refused(&self, py: Python<'_>, token: TokenId) -> PyResult<Option<String>> {
+        self.work(py, |matcher| matcher.why_refused(token))
     }
 
     /// Where the text is, in words, and how many tokens are left of a limit.

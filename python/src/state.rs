@@ -1,6 +1,7 @@
 //! `maskwright.State`: where a text is, and what may come next, in words.
 
 use maskwright::MatcherState;
+use maskwright_trace::escape_html;
 use pyo3::prelude::*;
 
 /// One thing that may come next.
@@ -100,7 +101,7 @@ impl State {
         let mut row = |name: &str, value: &str| {
             rows.push_str(&format!(
                 "<tr><th style=\"text-align:left\">{name}</th><td>{}</td></tr>",
-                escaped(value)
+                escape_html(value)
             ));
         };
         if let Some(within) = &self.within {
@@ -123,9 +124,4 @@ impl State {
         }
         format!("<table>{rows}</table>")
     }
-}
-
-/// A text as HTML.
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

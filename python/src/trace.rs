@@ -3,16 +3,13 @@
 //! Arrays and tensors become contiguous rows in Python (`maskwright/_trace.py`).
 
 use maskwright::TokenId;
-use maskwright_decode::{Candidate, Candidates, allowed_mass};
-use maskwright_trace::{Step, Trace};
+use maskwright_decode::{Candidate, Candidates};
+use maskwright_trace::{N_CANDIDATES, Step, Trace};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::matcher::Matcher;
 use crate::tokenizer::Tokenizer;
-
-/// How many tokens that the model wanted are kept, and how many allowed ones.
-const N_CANDIDATES: usize = 5;
 
 /// The steps of a trace.
 #[pyclass(module = "maskwright")]
@@ -41,7 +38,8 @@ impl TraceSteps {
         let logits = logits.as_slice()?;
         let all = vec![u32::MAX; logits.len().div_ceil(32)];
         let mask = mask.as_ref().map_or(Ok(&all[..]), PyReadonlyArray1::as_slice)?;
-        let Candidates { wanted, allowed, n_allowed } = Candidates::of(logits, mask, N_CANDIDATES);
+        let Candidates { wanted, allowed, n_allowed, allowed_mass } =
+            Candidates::of(logits, mask, N_CANDIDATES);
         let tokenizer = tokenizer.map(|tokenizer| tokenizer.get().0.clone());
         let text = |id: TokenId| {
             tokenizer.as_ref().and_then(|tokenizer| tokenizer.token_bytes(id)).map(<[u8]>::to_vec)
@@ -53,7 +51,7 @@ impl TraceSteps {
         let shown = |candidate: Candidate| -> PyResult<maskwright_trace::Candidate> {
             let Candidate { id, probability, is_allowed } = candidate;
             let why = match matcher.filter(|_| !is_allowed) {
-                Some(matcher) => Some(matcher.get().why_refused(py, id)?),
+                Some(matcher) => matcher.get().why_refused(py, id)?,
                 None => None,
             };
             let (text, name) = (text(id).unwrap_or_default(), name(id));
@@ -72,7 +70,7 @@ impl TraceSteps {
             text: bytes,
             is_forced: n_allowed == 1,
             is_end,
-            allowed_mass: Some(allowed_mass(logits, mask)),
+            allowed_mass: Some(allowed_mass),
             n_allowed: Some(n_allowed as u64),
             wanted: wanted.into_iter().map(shown).collect::<PyResult<_>>()?,
             allowed: allowed.into_iter().map(shown).collect::<PyResult<_>>()?,

@@ -139,7 +139,7 @@ def test_the_typed_program_runs(tmp_path, tokenizer, tokenizer_file):
     typing_names.masks(grammar, tokenizer)
     scores = typing_names.np.zeros((2, tokenizer.vocab_size), dtype=typing_names.np.float32)
     typing_names.processors(grammar, typing_names.np.zeros((2, 1), dtype=typing_names.np.int64), scores)
-    typing_names.matcher_members(grammar, tokenizer.encode("a")[0])
+    typing_names.matcher_members(grammar, tokenizer.encode("a")[0], tmp_path)
     assert typing_names.template(grammar, tokenizer) == b"aa"
     assert typing_names.canvas(grammar, tokenizer)[:2] == tokenizer.encode("aa")
     assert typing_names.diffused(grammar, tokenizer) == tokenizer.encode("aa")

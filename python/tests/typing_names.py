@@ -207,7 +207,7 @@ def torch_masks(matcher: Matcher, logits: torch.Tensor, mask: torch.Tensor) -> N
     maskwright.apply_token_bitmask_inplace(logits, mask)
 
 
-def matcher_members(grammar: CompiledGrammar, token: int) -> None:
+def matcher_members(grammar: CompiledGrammar, token: int, folder: Path) -> None:
     matcher = Matcher(grammar, max_tokens=8, stop_token_ids=[0])
     assert_type(matcher.stop_token_ids, list[int])
     assert_type(matcher.validate_tokens([token]), int)
@@ -234,7 +234,7 @@ def matcher_members(grammar: CompiledGrammar, token: int) -> None:
     trace.step(np.zeros(grammar.tokenizer.vocab_size, dtype=np.float32), None, token)
     assert_type((trace.html(), trace.text(), trace.ansi()), tuple[str, str, str])
     assert_type((len(trace), trace.cost_nats), tuple[int, float | None])
-    trace.save("trace.html")
+    trace.save(folder / "trace.html")
     state: State = matcher.state()
     assert_type(state.within, str | None)
     assert_type((state.path, state.rules, state.is_complete), tuple[str | None, list[str], bool])

@@ -24,7 +24,7 @@ SECONDS_TO_WAIT = 30
 MOST_TABS = 20
 KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
-# The texts whose contrast with what is behind them is too low. Disabled buttons may be pale.
+# The texts whose contrast with their background is too low. Disabled buttons may be pale.
 LOW_CONTRAST = """(() => {
   const numbers = colour => {
     const values = colour.match(/[0-9.]+/g).map(Number);

@@ -1,5 +1,6 @@
 //! `maskwright check`: is this text in the language, and if not, where does it leave it?
 
+use maskwright::debug::first_character;
 use maskwright::{Matcher, MatcherState, Tokenizer};
 use serde_json::json;
 
@@ -101,12 +102,6 @@ fn refused_token(start: &Matcher, tokenizer: &Tokenizer, text: &[u8]) -> anyhow:
         }
     }
     Ok(None)
-}
-
-/// The bytes of the first character, or the first byte where that begins none.
-fn first_character(bytes: &[u8]) -> &[u8] {
-    let character = bytes.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
-    &bytes[..character.map_or(1, char::len_utf8).min(bytes.len())]
 }
 
 /// The verdict in words.

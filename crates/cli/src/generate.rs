@@ -9,7 +9,7 @@ use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
     Sampler, SamplerConfig, Unconstrained, generate,
 };
-use maskwright_trace::Trace;
+use maskwright_trace::{N_CANDIDATES, Trace};
 use serde_json::{Value, json};
 
 use crate::arguments::{Generate, StrategyArgument};
@@ -78,7 +78,7 @@ fn generate_text(
         sampler: sampler(arguments),
         jump_forward: !arguments.no_jump_forward,
         measure_mass: arguments.stats && grammar.is_some() || is_traced,
-        n_candidates: if is_traced { trace::N_CANDIDATES } else { 0 },
+        n_candidates: if is_traced { N_CANDIDATES } else { 0 },
     };
     let traced = matcher.as_ref().map(Matcher::fork);
     let mut held = Held::new(matcher, &prompt, &tokenizer);

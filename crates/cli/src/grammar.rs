@@ -147,7 +147,7 @@ impl Source {
         Source::read(arguments)?.ok_or_else(|| anyhow!(missing))
     }
 
-    /// What kind of grammar it is, and of which file.
+    /// The kind of the grammar, and its file if it has one.
     pub(crate) fn title(&self) -> String {
         let kind = self.source.kind().replace('_', " ");
         match &self.origin {

@@ -7,9 +7,6 @@ use maskwright::{Matcher, TokenId, Tokenizer};
 use maskwright_decode::{Candidate, Candidates, Generation};
 use maskwright_trace::{Step, Trace};
 
-/// How many tokens that the model wanted are shown, and how many allowed ones.
-pub(crate) const N_CANDIDATES: usize = 5;
-
 /// Makes sure that a page can be written, before the text is.
 ///
 /// # Errors
@@ -53,7 +50,7 @@ pub(crate) fn steps(
         let bytes = tokenizer.token_bytes(id).unwrap_or_default();
         let (mut wanted, mut allowed, mut n_allowed) = (Vec::new(), Vec::new(), None);
         if let Some(candidates) = generation.candidates.get(index).filter(|kept| !kept.wanted.is_empty()) {
-            let Candidates { wanted: likeliest, allowed: possible, n_allowed: n } = candidates;
+            let Candidates { wanted: likeliest, allowed: possible, n_allowed: n, .. } = candidates;
             // What is asked within the prompt's end is no question to the grammar.
             let asked = matcher.as_ref().filter(|_| n_repeated == 0);
             let shown = |candidate| shown(candidate, asked, tokenizer);
@@ -101,10 +98,7 @@ fn shown(
 ) -> anyhow::Result<maskwright_trace::Candidate> {
     let &Candidate { id, probability, is_allowed } = candidate;
     let why = match matcher.filter(|_| !is_allowed) {
-        Some(matcher) => {
-            let why = matcher.explain(id)?;
-            Some(why.split_once(" is refused: ").map_or(why.clone(), |(_, why)| why.to_owned()))
-        }
+        Some(matcher) => matcher.why_refused(id)?,
         None => None,
     };
     Ok(maskwright_trace::Candidate {

@@ -13,6 +13,8 @@ use maskwright_vocabulary::{TokenId, mask_contains};
 /// assert!(!candidates.wanted[0].is_allowed && candidates.n_allowed == 2);
 /// let sum: f64 = candidates.allowed.iter().map(|token| token.probability).sum();
 /// assert!((sum - 1.0).abs() < 1e-9, "of the allowed tokens alone");
+/// let mass = maskwright_decode::allowed_mass(&[0.0, 1.0, 2.0], &[0b011]);
+/// assert!((candidates.allowed_mass - mass).abs() < 1e-6);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidates {
@@ -22,6 +24,8 @@ pub struct Candidates {
     pub allowed: Vec<Candidate>,
     /// How many tokens were allowed.
     pub n_allowed: usize,
+    /// The probability of all of them together, as [`allowed_mass`](crate::allowed_mass) gives it.
+    pub allowed_mass: f64,
 }
 
 /// A token and its probability.
@@ -56,6 +60,10 @@ impl Candidates {
             }
         }
         let n_allowed = allowed.n_added;
+        let allowed_mass = match n_allowed {
+            0 => 0.0,
+            _ => allowed.total / wanted.total * f64::from((allowed.largest - wanted.largest).exp()),
+        };
         let candidates = |best: Best| {
             let candidate = |&(id, logit): &(u32, f32)| Candidate {
                 id: TokenId(id),
@@ -64,7 +72,7 @@ impl Candidates {
             };
             best.tokens.iter().map(candidate).collect()
         };
-        Candidates { wanted: candidates(wanted), allowed: candidates(allowed), n_allowed }
+        Candidates { wanted: candidates(wanted), allowed: candidates(allowed), n_allowed, allowed_mass }
     }
 }
 

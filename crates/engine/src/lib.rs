@@ -40,7 +40,7 @@ pub use ground::{
     ExitRows, Keyword, Limits, MaskStatus, MatcherState, Next, Options, TokenCountStatus, TokensToFinish,
 };
 #[doc(hidden)]
-pub use ground::{NamedTokens, ResolvedLexed, TextPart, text_parts, written};
+pub use ground::{NamedTokens, ResolvedLexed, TextPart, first_character, text_parts, written};
 #[doc(hidden)]
 pub use ground::{Words, WordsPlace};
 pub use likeliest::Position;

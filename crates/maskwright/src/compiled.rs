@@ -11,6 +11,7 @@ use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::source::Parsed;
+use crate::words::SourceWords;
 use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
@@ -35,7 +36,7 @@ use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 pub struct CompiledGrammar {
     sessions: Arc<EngineGrammar>,
     /// With all that it refers to.
-    source: GrammarSource,
+    source: Arc<GrammarSource>,
     is_lexed: bool,
     report: Option<Report>,
     infiller: Mutex<Option<Infiller>>,
@@ -51,7 +52,8 @@ impl CompiledGrammar {
         report: Option<Report>,
         limits: Limits,
     ) -> CompiledGrammar {
-        if let Some(words) = source.words() {
+        let source = Arc::new(source);
+        if let Some(words) = SourceWords::of(source.clone()) {
             sessions.speak(Arc::new(words));
         }
         let report_bytes = report.as_ref().map_or(0, Report::memory_usage);

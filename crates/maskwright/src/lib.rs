@@ -219,6 +219,7 @@ pub mod grammar {
 /// For `maskwright debug` and experiments; no part of it is promised.
 #[doc(hidden)]
 pub mod debug {
+    pub use maskwright_engine::first_character;
     pub use maskwright_lark::LarkGrammar;
 
     pub use crate::source::Parsed;

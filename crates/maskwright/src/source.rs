@@ -9,7 +9,7 @@ use maskwright_error::ErrorKind;
 use maskwright_grammar::{Grammar, SpecialNames};
 use maskwright_infill::Relation;
 use maskwright_json_schema::{
-    Documents, Numbers, Report, SchemaConfig, SchemaError, Style, Whitespace, parse_document,
+    Documents, Numbers, PropertyOrder, Report, SchemaConfig, SchemaError, Style, Whitespace, parse_document,
 };
 use maskwright_lark::LarkGrammar;
 use maskwright_lark::lark_strings;
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::json_schema::SchemaDocuments;
 use crate::lark::Imports;
 use crate::special_text::spelled;
-use crate::words::SourceWords;
+use crate::words::{HasSchemas, Schemas};
 use crate::{CompileOptions, Error, GrammarWarning, Limits, lark, named_tokens};
 
 /// What a GBNF grammar without a file is called in messages.
@@ -109,6 +109,21 @@ pub enum Parsed {
     OverBytes(Box<Grammar>, Option<Report>),
     /// A grammar in Lark's language.
     Lark(Box<LarkGrammar>),
+}
+
+impl HasSchemas for GrammarSource {
+    fn schemas(&self) -> Option<(Schemas, &str, PropertyOrder)> {
+        match &self.notation {
+            Notation::JsonSchema { text, config } if config.style == Style::Json => {
+                Some((Schemas::Whole, text, config.property_order))
+            }
+            Notation::StructuralTag { text, config } => Some((Schemas::OfTags, text, config.property_order)),
+            Notation::ToolCalls { tools, config, .. } => {
+                Some((Schemas::OfTools, tools, config.property_order))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl GrammarSource {
@@ -439,22 +454,6 @@ impl GrammarSource {
         let has_special_tokens = self.has_special_tokens;
         let imports = Some(Arc::new(imports));
         Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens }))
-    }
-
-    /// What speaks of texts in the words of the source; `None` if it has no schema.
-    pub(crate) fn words(&self) -> Option<SourceWords> {
-        match &self.notation {
-            Notation::JsonSchema { text, config } if config.style == Style::Json => {
-                Some(SourceWords::of_schema(text, config.property_order))
-            }
-            Notation::StructuralTag { text, config } => {
-                Some(SourceWords::of_tag(text, config.property_order))
-            }
-            Notation::ToolCalls { tools, config, .. } => {
-                Some(SourceWords::of_tools(tools, config.property_order))
-            }
-            _ => None,
-        }
     }
 
     /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.

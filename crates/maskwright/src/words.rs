@@ -1,6 +1,7 @@
 //! Where a text is, in the words of the JSON Schema, structural tag or list of tools that its grammar was compiled from.
 
-use std::sync::OnceLock;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use maskwright_engine::{Keyword, Words, WordsPlace};
 use maskwright_json_schema::{KeywordLimit, PropertyOrder, SchemaWords};
@@ -9,20 +10,29 @@ use serde_json::Value;
 /// In longer texts of tags and tools no value is looked for.
 const MAX_TEXT: usize = 1 << 17;
 
-/// See the module. The source is read when words are first needed; they are only about what is read of it then.
+/// See the module. The source is read when words are first needed.
 #[derive(Debug)]
 pub(crate) struct SourceWords {
-    kind: Kind,
-    text: Box<str>,
-    is_ordered: bool,
+    source: Arc<dyn HasSchemas>,
+    kind: Schemas,
     parts: OnceLock<Vec<Part>>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Kind {
-    Schema,
-    Tag,
-    Tools,
+/// A source of grammars that may have JSON Schemas.
+pub(crate) trait HasSchemas: Send + Sync + fmt::Debug {
+    /// How it has them, its text, and the order of properties; `None` if it has none.
+    fn schemas(&self) -> Option<(Schemas, &str, PropertyOrder)>;
+}
+
+/// How a source has schemas.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Schemas {
+    /// It is one.
+    Whole,
+    /// They are the contents of tags.
+    OfTags,
+    /// They are the parameters of tools.
+    OfTools,
 }
 
 /// A schema, and where its value begins in a text.
@@ -36,46 +46,32 @@ struct Part {
 }
 
 impl SourceWords {
-    fn new(kind: Kind, text: &str, order: PropertyOrder) -> SourceWords {
-        let is_ordered = order == PropertyOrder::Schema;
-        SourceWords { kind, text: text.into(), is_ordered, parts: OnceLock::new() }
-    }
-
-    /// The words of a JSON Schema.
-    pub(crate) fn of_schema(text: &str, order: PropertyOrder) -> SourceWords {
-        SourceWords::new(Kind::Schema, text, order)
-    }
-
-    /// The words of a structural tag: those of its JSON Schemas.
-    pub(crate) fn of_tag(text: &str, order: PropertyOrder) -> SourceWords {
-        SourceWords::new(Kind::Tag, text, order)
-    }
-
-    /// The words of a list of tools: those of their parameters.
-    pub(crate) fn of_tools(text: &str, order: PropertyOrder) -> SourceWords {
-        SourceWords::new(Kind::Tools, text, order)
+    /// The words of a source; `None` if it has no schema.
+    pub(crate) fn of(source: Arc<dyn HasSchemas>) -> Option<SourceWords> {
+        let (kind, ..) = source.schemas()?;
+        Some(SourceWords { source, kind, parts: OnceLock::new() })
     }
 
     fn parts(&self) -> &[Part] {
         self.parts.get_or_init(|| {
-            let Ok(source) = serde_json::from_str::<Value>(&self.text) else { return Vec::new() };
             let mut parts = Vec::new();
-            match self.kind {
-                Kind::Schema => {
-                    let words = SchemaWords::new(source);
+            let Some((kind, text, order)) = self.source.schemas() else { return parts };
+            let Ok(source) = serde_json::from_str::<Value>(text) else { return parts };
+            match kind {
+                Schemas::Whole => {
+                    let words = SchemaWords::new(source, order);
                     parts.push(Part { begin: String::new(), name: String::new(), words });
                 }
-                Kind::Tag => add_tags(&source, &mut parts),
-                Kind::Tools => add_tools(&source, &mut parts),
+                Schemas::OfTags => add_tags(&source, order, &mut parts),
+                Schemas::OfTools => add_tools(&source, order, &mut parts),
             }
-            parts.iter_mut().for_each(|part| part.words = part.words.clone().ordered(self.is_ordered));
             parts
         })
     }
 
     /// The schema whose value is being written at the end of a text, and that value so far.
     fn at<'t>(&self, text: &'t [u8]) -> Option<(&Part, &'t [u8])> {
-        if let Kind::Schema = self.kind {
+        if self.kind == Schemas::Whole {
             return Some((self.parts().first()?, text));
         }
         if text.len() > MAX_TEXT {
@@ -105,7 +101,7 @@ impl SourceWords {
         loop {
             let at = from + text.get(from..)?.windows(marker.len()).position(|window| window == marker)?;
             let end = at + marker.len();
-            if let Kind::Tag = self.kind {
+            if self.kind == Schemas::OfTags {
                 return Some(end);
             }
             let is_whole = !is_name(text.get(end)) && !is_name(at.checked_sub(1).and_then(|at| text.get(at)));
@@ -141,7 +137,7 @@ impl Words for SourceWords {
 }
 
 /// Adds the tags of a structural tag whose content is a JSON Schema, wherever they stand in it.
-fn add_tags(tag: &Value, parts: &mut Vec<Part>) {
+fn add_tags(tag: &Value, order: PropertyOrder, parts: &mut Vec<Part>) {
     match tag {
         Value::Object(members) => {
             if let (Some(Value::String(begin)), Some(content)) =
@@ -150,13 +146,13 @@ fn add_tags(tag: &Value, parts: &mut Vec<Part>) {
                 && content.get("style").is_none_or(|style| style == "json")
                 && let Some(schema) = content.get("json_schema")
             {
-                let words = SchemaWords::new(schema.clone());
+                let words = SchemaWords::new(schema.clone(), order);
                 parts.push(Part { begin: begin.clone(), name: name_in(begin), words });
                 return;
             }
-            members.values().for_each(|member| add_tags(member, parts));
+            members.values().for_each(|member| add_tags(member, order, parts));
         }
-        Value::Array(items) => items.iter().for_each(|item| add_tags(item, parts)),
+        Value::Array(items) => items.iter().for_each(|item| add_tags(item, order, parts)),
         _ => {}
     }
 }
@@ -169,13 +165,13 @@ fn name_in(begin: &str) -> String {
 }
 
 /// Adds the tools of a list, as OpenAI, Anthropic or MCP write them.
-fn add_tools(tools: &Value, parts: &mut Vec<Part>) {
+fn add_tools(tools: &Value, order: PropertyOrder, parts: &mut Vec<Part>) {
     for tool in tools.as_array().into_iter().flatten() {
         let tool = tool.get("function").unwrap_or(tool);
         let keywords = ["parameters", "input_schema", "inputSchema"];
         let schema = keywords.iter().find_map(|keyword| tool.get(*keyword));
         if let (Some(name), Some(schema)) = (tool.get("name").and_then(Value::as_str), schema) {
-            let words = SchemaWords::new(schema.clone());
+            let words = SchemaWords::new(schema.clone(), order);
             parts.push(Part { begin: name.to_owned(), name: name.to_owned(), words });
         }
     }

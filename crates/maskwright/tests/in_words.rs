@@ -22,7 +22,7 @@ const PERSON: &str = r#"{
     "$defs": {"metres": {"type": "number", "exclusiveMaximum": 3}}
 }"#;
 
-/// A grammar over single bytes, of which the last ends a text.
+/// Compiles for the tokens of a tokenizer of single bytes.
 fn compiled(source: &GrammarSource) -> Arc<CompiledGrammar> {
     let tokens = (0..=255u8).map(|byte| vec![byte]).chain([b"</s>".to_vec()]);
     let tokenizer = Tokenizer::from_tokens(tokens.collect(), &[TokenId(256)]).unwrap();

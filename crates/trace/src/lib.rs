@@ -29,4 +29,4 @@
 
 mod trace;
 
-pub use trace::{Branch, Candidate, Cell, Frame, Outcome, Region, Step, Trace};
+pub use trace::{Branch, Candidate, Cell, Frame, N_CANDIDATES, Outcome, Region, Step, Trace, escape_html};

@@ -75,7 +75,7 @@ pub struct Next {
     pub examples: Vec<String>,
 }
 
-/// Says where a text is, in the words of what its grammar was compiled from. A text is that of [`Matcher::text`](crate::Matcher::text).
+/// Describes places of a text by the source of its grammar, such as a schema and its keywords. Texts are those of [`Matcher::text`](crate::Matcher::text).
 pub trait Words: Send + Sync + fmt::Debug {
     /// The place after a text; `None` if there are no words for it.
     fn place(&self, text: &[u8]) -> Option<WordsPlace>;

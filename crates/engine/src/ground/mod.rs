@@ -30,4 +30,4 @@ pub(crate) use spelled::Spelled;
 pub(crate) use status::{MANY, MaskWithin, NEVER, plus};
 pub use status::{MaskStatus, TokenCountStatus, TokensToFinish};
 pub(crate) use text::text_prefix;
-pub use text::{TextPart, text_parts, written};
+pub use text::{TextPart, first_character, text_parts, written};

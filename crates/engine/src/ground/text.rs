@@ -46,3 +46,9 @@ pub(crate) fn text_prefix(bytes: &[u8]) -> usize {
     let [mark, _] = symbol_text(0);
     bytes.iter().position(|&byte| byte == mark).unwrap_or(bytes.len())
 }
+
+/// The bytes of the first character, or the first byte where that begins none.
+pub fn first_character(bytes: &[u8]) -> &[u8] {
+    let character = bytes.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
+    &bytes[..character.map_or(1, char::len_utf8).min(bytes.len())]
+}

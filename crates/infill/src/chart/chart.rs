@@ -58,7 +58,7 @@ const UNUSUAL: i64 = 64;
 /// How many facts after the position are followed for each fact before it.
 const PATIENCE: usize = 256;
 
-/// After how many facts before the position what is known is taken stock of.
+/// The edges that are known are looked for each time so many facts before the position were followed.
 const STOCK: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -10,14 +10,16 @@ mod walk;
 
 use serde_json::Value;
 
+use crate::PropertyOrder;
 use place::{Place, Spot, container_length, pointer, shortened, string_of};
 use walk::{Applied, applied};
 
 /// A keyword that holds of the value at a place.
 ///
 /// ```
-/// use maskwright_json_schema::SchemaWords;
-/// let words = SchemaWords::new(serde_json::json!({"properties": {"age": {"maximum": 120}}}));
+/// use maskwright_json_schema::{PropertyOrder, SchemaWords};
+/// let schema = serde_json::json!({"properties": {"age": {"maximum": 120}}});
+/// let words = SchemaWords::new(schema, PropertyOrder::Schema);
 /// let limits = words.limits(br#"{"age": 1"#);
 /// assert_eq!((limits[0].keyword.as_str(), limits[0].value.as_str()), ("maximum", "120"));
 /// assert_eq!(limits[0].pointer, "/properties/age");
@@ -35,9 +37,9 @@ pub struct KeywordLimit {
 /// See the module.
 ///
 /// ```
-/// use maskwright_json_schema::SchemaWords;
+/// use maskwright_json_schema::{PropertyOrder, SchemaWords};
 /// let schema = serde_json::json!({"properties": {"age": {"type": "integer", "maximum": 120}}});
-/// let words = SchemaWords::new(schema);
+/// let words = SchemaWords::new(schema, PropertyOrder::Schema);
 /// assert_eq!(words.path(br#"{"age": 20"#), "/age");
 /// let why = words.refusal(br#"{"age": 20"#, b"0}").unwrap();
 /// assert_eq!(why, r#"at /age: 200 is above "maximum": 120"#);
@@ -45,19 +47,13 @@ pub struct KeywordLimit {
 #[derive(Clone, Debug)]
 pub struct SchemaWords {
     schema: Value,
-    is_ordered: bool,
+    order: PropertyOrder,
 }
 
 impl SchemaWords {
-    /// The words of a schema document whose properties are written in its order.
-    pub fn new(schema: Value) -> SchemaWords {
-        SchemaWords { schema, is_ordered: true }
-    }
-
-    /// The same, with properties in the schema's order or in any.
-    #[must_use]
-    pub fn ordered(self, is_ordered: bool) -> SchemaWords {
-        SchemaWords { is_ordered, ..self }
+    /// The words of a schema document whose properties are written in an order.
+    pub fn new(schema: Value, order: PropertyOrder) -> SchemaWords {
+        SchemaWords { schema, order }
     }
 
     /// How long the array or object is that a text begins with; `None` if it is not whole.
@@ -115,7 +111,7 @@ impl SchemaWords {
     /// Why `next` cannot follow `text`: the grammar has read the text and refuses the first byte of `next`. `None` if no keyword is known to be
     /// the reason.
     pub fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String> {
-        refusal::refusal(&self.schema, self.is_ordered, text, next)
+        refusal::refusal(&self.schema, self.order, text, next)
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::place::{Open, Place, Spot, pointer, scalar_length, shortened, string_of};
 use super::walk::{Applied, applied};
+use crate::PropertyOrder;
 
 /// How many names are listed.
 const MAX_NAMES: usize = 8;
@@ -14,7 +15,7 @@ const MAX_NAMES: usize = 8;
 const FORMATS: [&str; 9] = ["date", "time", "date-time", "email", "uuid", "ipv4", "ipv6", "uri", "hostname"];
 
 /// Why the first byte of `next` cannot follow `text`.
-pub(super) fn refusal(document: &Value, is_ordered: bool, text: &[u8], next: &[u8]) -> Option<String> {
+pub(super) fn refusal(document: &Value, order: PropertyOrder, text: &[u8], next: &[u8]) -> Option<String> {
     let place = Place::after(text);
     let begin = match place.spot {
         Spot::Value(begin) | Spot::Key(begin) => begin.min(text.len()),
@@ -32,11 +33,11 @@ pub(super) fn refusal(document: &Value, is_ordered: bool, text: &[u8], next: &[u
         Spot::Value(_) if is_begun || !matches!(first, b']' | b'}' | b',') => {
             let value = Written::new(&written, text.len() - begin + 1);
             let reason = value.refused_by(&schemas).map(|reason| at(&pointer(&path), &reason));
-            // A number or word is over where what is around it goes on or ends.
+            // A comma or closing bracket ends a number or word.
             let is_over = is_begun && text[begin] != b'"' && matches!(first, b',' | b']' | b'}');
             return reason.or_else(|| {
                 let ended = [text, b" "].concat();
-                is_over.then(|| refusal(document, is_ordered, &ended, next)).flatten()
+                is_over.then(|| refusal(document, order, &ended, next)).flatten()
             });
         }
         // An array that is to have an item.
@@ -46,7 +47,7 @@ pub(super) fn refusal(document: &Value, is_ordered: bool, text: &[u8], next: &[u
             return Some(at(&pointer(outer), &why));
         }
         Spot::Key(_) if first == b'}' && !is_begun => ends_too_early(&place, first, &schemas),
-        Spot::Key(_) => key_refused(&place, &written, text.len() - begin + 1, is_ordered, &schemas),
+        Spot::Key(_) => key_refused(&place, &written, text.len() - begin + 1, order, &schemas),
         Spot::After if matches!(first, b']' | b'}') => ends_too_early(&place, first, &schemas),
         Spot::After if first == b',' => goes_on_too_long(&place, &schemas),
         Spot::Value(_) | Spot::After | Spot::Colon => None,
@@ -244,7 +245,7 @@ fn key_refused(
     place: &Place,
     written: &[u8],
     n_judged: usize,
-    is_ordered: bool,
+    order: PropertyOrder,
     schemas: &[Applied<'_>],
 ) -> Option<String> {
     let Some(Open::Object { keys }) = place.open.last() else { return None };
@@ -275,7 +276,7 @@ fn key_refused(
                 }
             });
         }
-        if !is_ordered {
+        if order != PropertyOrder::Schema {
             continue;
         }
         let fits = |(_, name): &(usize, &&String)| !is_other(name) && !keys.contains(name);

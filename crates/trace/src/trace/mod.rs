@@ -6,7 +6,11 @@ mod page_data;
 mod shown;
 mod terminal;
 
+pub use page::escape_html;
 use serde::Serialize;
+
+/// How many tokens that the model wanted a step is meant to have, and how many allowed ones.
+pub const N_CANDIDATES: usize = 5;
 
 /// What happened in a generation.
 ///

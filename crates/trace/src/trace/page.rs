@@ -64,6 +64,11 @@ fn data(trace: &Trace) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-fn escape_html(text: &str) -> String {
+/// A text as HTML, also between quotes.
+///
+/// ```
+/// assert_eq!(maskwright_trace::escape_html("a < \"b\""), "a &lt; &quot;b&quot;");
+/// ```
+pub fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -3,57 +3,71 @@
 use maskwright_vocabulary::{TokenId, symbol_text};
 
 use super::state::expected_at;
-use crate::ground::{shown, written};
+use crate::ground::{first_character, shown, written};
 use crate::{Error, Matcher};
 
 impl Matcher {
-    /// Why `token` is allowed or refused here: the bytes of it that some text goes on with, the first that
-    /// none does, and what was expected there.
+    /// Why `token` is allowed or refused here: the keyword of a schema that refuses it, or the bytes of it that a text can have here, the first
+    /// that none has, and what was expected there.
     ///
     /// # Errors
     /// If a limit is reached.
     pub fn explain(&self, token: TokenId) -> Result<String, Error> {
         let vocabulary = self.grammar().vocabulary();
+        let why = self.why_refused(token)?;
         if self.is_terminated() {
-            return Ok(format!("token {} is refused: the text has ended", token.0));
+            return Ok(format!("token {} is refused: {}", token.0, why.unwrap_or_default()));
         }
-        let config = self.state.config;
-        // First the token as a whole: what may follow a part of it can be harder to say.
-        let is_allowed = self.validate_tokens(&[token])? == 1;
-        let is_complete = self.ask(|machine| Ok(machine.reader.is_accepting(config)))?;
-        if vocabulary.is_eos(token) && (is_complete || !is_allowed) {
-            let id = token.0;
-            return Ok(if !is_complete {
-                let expected = self.expected()?.join(" or ");
-                format!("token {id} (end of text) is refused: the text is not complete, expected {expected}")
-            } else if is_allowed {
-                format!("token {id} (end of text) is allowed: the text is complete")
-            } else {
-                let ends = self.end_tokens(config)?;
-                if !ends.contains(&token) {
-                    let ends: Vec<String> = ends
-                        .iter()
-                        .map(|&end| String::from_utf8_lossy(&written(vocabulary, end)).into_owned())
-                        .collect();
-                    let ends = ends.join(" or ");
-                    return Ok(format!(
-                        "token {id} (end of text) is refused: the text ends with {ends} here"
-                    ));
-                }
-                format!("token {id} (end of text) is refused: no token is left")
-            });
-        }
-        let readings = self.grammar().readings(token);
+        let is_end = self.is_end(token, why.is_none())?;
         let shown = match (vocabulary.token_bytes(token), vocabulary.name(token)) {
+            _ if is_end => format!("token {} (end of text)", token.0),
             (Some(bytes), _) => format!("token {} {}", token.0, quoted(bytes)),
             (None, Some(name)) => format!("token {} {name}", token.0),
             (None, None) => format!("token {}", token.0),
         };
-        if is_allowed {
-            return Ok(format!("{shown} is allowed"));
+        Ok(match why {
+            Some(why) => format!("{shown} is refused: {why}"),
+            None if is_end => format!("{shown} is allowed: the text is complete"),
+            None => format!("{shown} is allowed"),
+        })
+    }
+
+    /// Whether `token` ends texts, and is to be told about as that.
+    fn is_end(&self, token: TokenId, is_allowed: bool) -> Result<bool, Error> {
+        Ok(self.grammar().vocabulary().is_eos(token) && (!is_allowed || self.accepts(&self.state)?))
+    }
+
+    /// Why `token` is refused here; `None` if it is allowed.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn why_refused(&self, token: TokenId) -> Result<Option<String>, Error> {
+        let vocabulary = self.grammar().vocabulary();
+        if self.is_terminated() {
+            return Ok(Some("the text has ended".to_owned()));
         }
+        // First the token as a whole: what may follow a part of it can be harder to say.
+        if self.validate_tokens(&[token])? == 1 {
+            return Ok(None);
+        }
+        let config = self.state.config;
+        if vocabulary.is_eos(token) {
+            if !self.accepts(&self.state)? {
+                let expected = self.expected()?.join(" or ");
+                return Ok(Some(format!("the text is not complete, expected {expected}")));
+            }
+            let ends = self.end_tokens(config)?;
+            if ends.contains(&token) {
+                return Ok(Some("no token is left".to_owned()));
+            }
+            let ends =
+                ends.iter().map(|&end| String::from_utf8_lossy(&written(vocabulary, end)).into_owned());
+            let ends: Vec<String> = ends.collect();
+            return Ok(Some(format!("the text ends with {} here", ends.join(" or "))));
+        }
+        let readings = self.grammar().readings(token);
         let Some(bytes) = readings.text else {
-            let why = match readings.symbol {
+            return Ok(Some(match readings.symbol {
                 Some(symbol) => {
                     let config_after =
                         self.ask(|machine| machine.reader.step_all(config, &symbol_text(symbol)))?;
@@ -73,8 +87,7 @@ impl Matcher {
                         .to_owned()
                 }
                 None => "no token has this id".to_owned(),
-            };
-            return Ok(format!("{shown} is refused: {why}"));
+            }));
         };
         let named = self.grammar().named();
         let refused = self.ask(|machine| {
@@ -87,25 +100,23 @@ impl Matcher {
             }
             Ok(None)
         })?;
-        if let Some((position, expected)) = refused {
-            if let Some(why) = self.refusal_after(&bytes[..position], &bytes[position..]) {
-                return Ok(format!("{shown} is refused: {why}"));
+        Ok(Some(match refused {
+            Some((position, expected)) => {
+                let (before, next) = bytes.split_at(position);
+                self.refusal_after(before, next).unwrap_or_else(|| {
+                    let first = quoted(first_character(next));
+                    let expected = expected.join(" or ");
+                    match before {
+                        [] => format!("{first} cannot come here, expected {expected}"),
+                        _ => {
+                            format!("{first} after {} cannot come here, expected {expected}", quoted(before))
+                        }
+                    }
+                })
             }
-            let read = match position {
-                0 => String::new(),
-                _ => format!(" after {}", quoted(&bytes[..position])),
-            };
-            return Ok(format!(
-                "{shown} is refused: {}{read} cannot come here, expected {}",
-                quoted(first_character(&bytes[position..])),
-                expected.join(" or ")
-            ));
-        }
-        let reason = match self.fork().accept_unbudgeted(token)? {
-            true => self.cannot_be_completed(),
-            false => "with it no text is left whose items and keys all differ",
-        };
-        Ok(format!("{shown} is refused: {reason}"))
+            None if self.fork().accept_unbudgeted(token)? => self.cannot_be_completed().to_owned(),
+            None => "with it no text is left whose items and keys all differ".to_owned(),
+        }))
     }
 
     /// Why the first byte of `next`, which the grammar refuses, cannot come here, in the words of what the grammar was compiled from; `None`
@@ -135,10 +146,4 @@ fn quoted(text: &[u8]) -> String {
         quoted if quoted.starts_with('`') => quoted,
         _ => format!("`{}`", text.escape_ascii()),
     }
-}
-
-/// The bytes of the first character, or the first byte where that begins none.
-fn first_character(bytes: &[u8]) -> &[u8] {
-    let character = bytes.utf8_chunks().next().and_then(|chunk| chunk.valid().chars().next());
-    &bytes[..character.map_or(1, char::len_utf8).min(bytes.len())]
 }

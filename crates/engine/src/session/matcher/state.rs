@@ -9,7 +9,7 @@ use maskwright_grammar::{ExprId, RuleId, Symbol};
 use maskwright_vocabulary::symbol_text;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ground::{BLOCK, Characters, END_OF_LINE, MatcherState, NamedTokens, Next, WordsPlace, shown};
+use crate::ground::{BLOCK, Characters, END_OF_LINE, MatcherState, NamedTokens, Next, shown};
 use crate::parser::{ConfigId, Frame, Parser, Thread};
 use crate::reader::Reader;
 use crate::session::machine::Machine;
@@ -47,26 +47,24 @@ impl Matcher {
         }
         let config = self.state.config;
         let named = self.grammar().named();
-        let mut state = self.ask(|machine| {
-            let rules = rules(&mut machine.reader, config);
-            Ok(MatcherState { rules, ..in_words(machine, config, named)? })
-        })?;
+        let text = self.text();
+        let mut state = self.ask(|machine| in_words(machine, config, named))?;
         // Nothing but blanks may follow the line's end: the block that must come is deeper than the text is.
         if let [only] = &mut state.next[..]
             && only.words == END_OF_LINE
-            && self.text().trim_ascii_end().len() < self.text().len()
+            && text.trim_ascii_end().len() < text.len()
         {
             only.words = BLOCK.to_owned();
         }
-        let place = self.grammar().words().and_then(|words| words.place(&self.text()));
-        if let Some(WordsPlace { within, path, keywords, hint }) = place {
-            (state.within, state.path, state.keywords) = (within, Some(path), keywords);
-            state.rules.clear();
-            if let Some(hint) = hint {
-                // Which characters these may be says less.
-                let examples = state.next.first().map(|next| next.examples.clone()).unwrap_or_default();
-                state.next = vec![Next { words: hint, examples }];
-            }
+        let Some(place) = self.grammar().words().and_then(|words| words.place(&text)) else {
+            state.rules = self.ask(|machine| Ok(rules(&mut machine.reader, config)))?;
+            return Ok(state);
+        };
+        (state.within, state.path, state.keywords) = (place.within, Some(place.path), place.keywords);
+        if let Some(hint) = place.hint {
+            // Which characters these may be says less.
+            let examples = state.next.first().map(|next| next.examples.clone()).unwrap_or_default();
+            state.next = vec![Next { words: hint, examples }];
         }
         Ok(state)
     }
@@ -114,7 +112,7 @@ fn in_words(
     Ok(MatcherState { next, is_complete, ..MatcherState::default() })
 }
 
-/// What texts of the language go on with.
+/// The texts and characters that may come next.
 fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<Next>, EngineError> {
     let (mut texts, mut kinds, mut blanks) = (Vec::new(), Vec::new(), Characters::default());
     let groups = groups(machine, config)?;
@@ -202,7 +200,7 @@ fn follow(
     }
     // A character that is cut off is not shown.
     let n_whole = text.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
-    texts.push(if n_whole > 0 { text[..n_whole].to_vec() } else { Vec::new() });
+    texts.push(text[..n_whole].to_vec());
     Ok(())
 }
 
@@ -239,7 +237,7 @@ fn groups(machine: &mut Machine, config: ConfigId) -> Result<Vec<(Characters, Co
     }
     if rest.len() <= MAX_PARTS {
         for (byte, after) in rest {
-            groups.push((Characters { ascii: ByteSet::from_iter([byte]), has_others: false }, after));
+            groups.push((Characters { ascii: ByteSet::singleton(byte), has_others: false }, after));
         }
     } else {
         let mut has_place = false;
