@@ -79,7 +79,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-vocabulary",
         ],
     ),
-    ("maskwright-decode", &["maskwright-engine", "maskwright-infill", "maskwright-vocabulary"]),
+    (
+        "maskwright-decode",
+        &["maskwright-engine", "maskwright-infill", "maskwright-trace", "maskwright-vocabulary"],
+    ),
     ("maskwright-models", &["maskwright-decode", "maskwright-vocabulary"]),
     ("maskwright-trace", &[]),
     (

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use maskwright::infill::{CanvasConfig, Hole, Infiller, Part};
 use maskwright::{Canvas, Matcher, TokenId, Tokenizer};
+use maskwright_decode::visible_text;
 use maskwright_decode::{
     CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, SamplerConfig,
     fill_canvases,
@@ -113,7 +114,7 @@ fn fill(
 /// The canvas after a step, as a page shows it.
 fn frame(shown: &[Option<TokenId>], known: &[bool], new: Option<usize>, tokenizer: &Tokenizer) -> Frame {
     let cell = |(position, (token, &is_known)): (usize, (&Option<TokenId>, &bool))| Cell {
-        text: token.map(|token| trace::text_of(token, tokenizer)),
+        text: token.map(|token| visible_text(token, tokenizer)),
         is_new: new == Some(position),
         is_known,
         ..Cell::default()

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use maskwright::{Matcher, TokenId, Tokenizer, Vocabulary};
 use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
-    Sampler, SamplerConfig, Unconstrained, generate,
+    Sampler, SamplerConfig, Unconstrained, branches, generate,
 };
 use maskwright_trace::{N_CANDIDATES, Trace};
 use serde_json::{Value, json};
@@ -29,9 +29,6 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     // Everything that can be wrong with the arguments is looked at before the weights are.
     Sampler::new(arguments.sampling.into())?;
     let search = Search::of(arguments)?;
-    if search.is_some() && (arguments.trace.is_some() || arguments.color) {
-        bail!("--trace and --color go with --strategy greedy or sample");
-    }
     arguments.trace.as_deref().map_or(Ok(()), trace::check)?;
     let source = Source::read(&arguments.grammar)?;
     let mut prompt = prompt::read(arguments)?;
@@ -95,7 +92,7 @@ fn generate_text(
             .map(|generation| (generation, None)),
         Some(search) => search
             .generate(&mut model, &mut held, &prompt.ids, &config, &mut on_token, interrupt)
-            .map(|(generation, found)| (generation, Some(found))),
+            .map(|(generation, found, outcome)| (generation, Some((found, outcome)))),
     };
     let is_accepting = held.is_accepting();
     let text = writer.writer.finish(result.is_ok() && is_accepting)?;
@@ -113,9 +110,9 @@ fn generate_text(
         Err(error) => return Err(Failure(format!("{:#}", anyhow::Error::new(error))).into()),
     };
 
-    let statistics = match found {
+    let statistics = match &found {
         None => Statistics::new(&generation, prompt.ids.len(), grammar.is_some()),
-        Some(found) => Statistics::of_search(&generation, prompt.ids.len(), found),
+        Some((found, _)) => Statistics::of_search(&generation, prompt.ids.len(), *found),
     };
     if is_traced {
         let trace = Trace {
@@ -123,6 +120,7 @@ fn generate_text(
             model: Some(arguments.model.clone()),
             grammar: source.map(Source::title),
             prompt: Some(given.to_owned()),
+            tree: found.map_or_else(Vec::new, |(_, outcome)| branches(&outcome, Some(&tokenizer))),
             steps: trace::steps(&generation, traced, prompt.healed.len(), &tokenizer)?,
             is_complete: Some(held.is_complete(generation.finish_reason)),
             ..Trace::default()

@@ -96,7 +96,7 @@ impl Search {
     }
 
     /// Searches, then hands the tokens of the best text to `held` and `on_token`, as [`maskwright_decode::generate`]
-    /// does one by one. The steps have no times: those of a search are no token's own.
+    /// does one by one; with all that was tried. The steps have no times: those of a search are no token's own.
     ///
     /// # Errors
     /// As the search's.
@@ -108,7 +108,7 @@ impl Search {
         config: &GenerateConfig,
         on_token: &mut dyn FnMut(&TokenEvent) -> ControlFlow<()>,
         interrupt: &Interrupt,
-    ) -> Result<(Generation, Found), DecodeError> {
+    ) -> Result<(Generation, Found, SearchOutcome), DecodeError> {
         let search = SearchConfig { max_tokens: config.max_tokens, eos_ids: config.eos_ids.clone() };
         let clock = Instant::now();
         let (outcome, proof) = match held {
@@ -119,8 +119,8 @@ impl Search {
             Held::Prompt(constraint) => self.run(model, constraint, prompt_ids, &search, interrupt)?,
             Held::Grammar(constraint) => self.run(model, constraint, prompt_ids, &search, interrupt)?,
         };
-        let SearchOutcome { texts, n_model_tokens, is_cancelled } = outcome;
-        let best = texts.into_iter().next().expect("every search returns a text, if only an empty one");
+        let SearchOutcome { n_model_tokens, is_cancelled, .. } = outcome;
+        let best = outcome.best().cloned().expect("every search returns a text, if only an empty one");
         if is_cancelled && best.is_complete() {
             let is_drawn = matches!(self.0, Strategy::Particles(_) | Strategy::Adaptive(_));
             note(if is_drawn { "this is the text so far" } else { "this is the best text so far" });
@@ -152,6 +152,7 @@ impl Search {
                 candidates: Vec::new(),
             },
             found,
+            outcome,
         ))
     }
 
@@ -171,7 +172,8 @@ impl Search {
             Strategy::Adaptive(_) => "texts",
         };
         let mut meter = Meter::at_most("searching", unit);
-        let mut last = SearchOutcome { texts: Vec::new(), n_model_tokens: 0, is_cancelled: true };
+        let mut last =
+            SearchOutcome { texts: Vec::new(), explored: Vec::new(), n_model_tokens: 0, is_cancelled: true };
         let on_progress = &mut |progress: &Progress<'_>| {
             last.n_model_tokens = progress.n_model_tokens;
             if progress.best != last.best() {
@@ -218,7 +220,7 @@ mod tests {
             let mut model = RandomModel::new(1, 64, 7);
             let interrupt = Interrupt::pressed();
             let mut on_token = |_: &TokenEvent| ControlFlow::Continue(());
-            let (generation, found) = search
+            let (generation, found, _) = search
                 .generate(&mut model, &mut Held::Nothing, &[TokenId(0)], &config, &mut on_token, &interrupt)
                 .unwrap();
             assert_eq!(generation.finish_reason, FinishReason::Cancelled);

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Context;
-use maskwright::{Matcher, TokenId, Tokenizer};
-use maskwright_decode::{Candidate, Candidates, Generation};
+use maskwright::{Matcher, Tokenizer};
+use maskwright_decode::{Generation, asked_step, chosen_step};
 use maskwright_trace::{Step, Trace};
 
 /// Makes sure that a page can be written, before the text is.
@@ -24,14 +24,6 @@ pub(crate) fn write(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     std::fs::write(path, trace.html()).with_context(|| format!("{}", path.display()))
 }
 
-/// A token as it is shown: its text, or the name of a special one.
-pub(crate) fn text_of(token: TokenId, tokenizer: &Tokenizer) -> Vec<u8> {
-    match tokenizer.token_bytes(token) {
-        Some(bytes) => bytes.to_vec(),
-        None => tokenizer.vocabulary().name(token).unwrap_or_default().as_bytes().to_vec(),
-    }
-}
-
 /// The steps of a generation. `matcher` is the grammar's session before it, if there is a grammar; the text begins with `n_repeated` bytes
 /// of the prompt, which the grammar does not read.
 ///
@@ -47,37 +39,17 @@ pub(crate) fn steps(
     let ids = generation.tokens.iter().chain(&generation.eos_id);
     for (index, (&id, statistics)) in ids.zip(&generation.steps).enumerate() {
         let is_end = generation.eos_id == Some(id) && index == generation.tokens.len();
-        let bytes = tokenizer.token_bytes(id).unwrap_or_default();
-        let (mut wanted, mut allowed, mut n_allowed) = (Vec::new(), Vec::new(), None);
-        if let Some(candidates) = generation.candidates.get(index).filter(|kept| !kept.wanted.is_empty()) {
-            let Candidates { wanted: likeliest, allowed: possible, n_allowed: n, .. } = candidates;
-            // What is asked within the prompt's end is no question to the grammar.
-            let asked = matcher.as_ref().filter(|_| n_repeated == 0);
-            let shown = |candidate| shown(candidate, asked, tokenizer);
-            wanted = likeliest.iter().map(shown).collect::<anyhow::Result<_>>()?;
-            allowed = possible.iter().map(shown).collect::<anyhow::Result<_>>()?;
-            n_allowed = Some(*n as u64);
-        }
-        let state = matcher.as_ref().map(Matcher::state).transpose()?;
-        let path = state.and_then(|state| state.place());
-        let tokens_left = matcher.as_ref().and_then(|matcher| {
-            let limit = matcher.max_tokens()?;
-            Some(limit.saturating_sub(matcher.n_tokens()) as u64)
-        });
-        steps.push(Step {
-            token: id.0,
-            text: if is_end { Vec::new() } else { bytes.to_vec() },
-            is_forced: statistics.forced,
-            is_end,
-            name: tokenizer.vocabulary().name(id).filter(|_| is_end || bytes.is_empty()).map(str::to_owned),
+        let kept = generation.candidates.get(index).filter(|kept| !kept.wanted.is_empty());
+        // What is asked within the prompt's end is no question to the grammar.
+        let asked = matcher.as_ref().filter(|_| n_repeated == 0);
+        let step = Step {
             allowed_mass: statistics.allowed_mass,
-            n_allowed,
-            wanted,
-            allowed,
-            path,
             mask_us: (!statistics.mask.is_zero()).then(|| statistics.mask.as_nanos() as f64 / 1e3),
-            tokens_left,
-        });
+            ..asked_step(kept, asked, Some(tokenizer))?
+        };
+        let step = chosen_step(step, id, is_end, Some(tokenizer));
+        steps.push(Step { is_forced: statistics.forced, ..step });
+        let bytes = tokenizer.token_bytes(id).unwrap_or_default();
         let n_skipped = n_repeated.min(bytes.len());
         n_repeated -= n_skipped;
         if let Some(matcher) = &mut matcher {
@@ -88,25 +60,4 @@ pub(crate) fn steps(
         }
     }
     Ok(steps)
-}
-
-/// A token that the model might have written; with the grammar's session there, if it was refused, also why.
-fn shown(
-    candidate: &Candidate,
-    matcher: Option<&Matcher>,
-    tokenizer: &Tokenizer,
-) -> anyhow::Result<maskwright_trace::Candidate> {
-    let &Candidate { id, probability, is_allowed } = candidate;
-    let why = match matcher.filter(|_| !is_allowed) {
-        Some(matcher) => matcher.why_refused(id)?,
-        None => None,
-    };
-    Ok(maskwright_trace::Candidate {
-        token: id.0,
-        text: tokenizer.token_bytes(id).unwrap_or_default().to_vec(),
-        name: tokenizer.vocabulary().name(id).map(str::to_owned),
-        probability,
-        is_allowed,
-        why,
-    })
 }

@@ -12,6 +12,7 @@
 //! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`adaptive_samples`]: searches
 //!   over many texts, each returned with its likelihood.
 //! * [`fill_canvases`]: masked diffusion over a [`DiffusionModel`]; [`fill_regions`]: holes filled by a causal model.
+//! * [`asked_step`], [`chosen_step`], [`branches`]: what happened, as a [`Trace`](maskwright_trace::Trace).
 //! * [`heal_prompt`] and [`PrefixConstraint`]: token healing at the end of a prompt.
 //! * [`RandomModel`]: random logits with a seed, the hardest test of a constraint.
 //!
@@ -37,6 +38,7 @@ mod regions;
 mod sampler;
 mod search;
 mod statistics;
+mod traced;
 
 pub use candidates::{Candidate, Candidates};
 pub use constraint::{Constraint, ConstraintError, Unconstrained};
@@ -55,8 +57,9 @@ pub use random_model::RandomModel;
 pub use regions::{FilledRegion, MiddleTokens, RegionsConfig, fill_regions};
 pub use sampler::{Sampler, SamplerConfig};
 pub use search::{
-    AdaptiveConfig, BeamConfig, BestOfConfig, Hypothesis, MostLikely, MostLikelyConfig, OnProgress,
-    Particles, ParticlesConfig, Progress, Proof, SearchConfig, SearchOutcome, Strategy, TreeSearchConfig,
-    adaptive_samples, beam_search, best_of, most_likely, particles, tree_search,
+    AdaptiveConfig, BeamConfig, BestOfConfig, ExploredToken, Hypothesis, MostLikely, MostLikelyConfig,
+    OnProgress, Particles, ParticlesConfig, Progress, Proof, SearchConfig, SearchOutcome, Strategy,
+    TreeSearchConfig, adaptive_samples, beam_search, best_of, most_likely, particles, tree_search,
 };
 pub use statistics::{StepStatistics, Summary};
+pub use traced::{asked_step, branches, chosen_step, visible_text};

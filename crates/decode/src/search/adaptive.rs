@@ -123,6 +123,7 @@ fn learn_from_samples<C: Constraint + Clone>(
             path.push(child);
             tokens.push(id);
             let step = driver.accept(&mut constraint, id, tokens.len())?;
+            driver.explore(&tokens, log_likelihood, step);
             let best = texts.iter().rev().find(|text| text.is_complete());
             // With its last token nothing is left to break off.
             let is_last = texts.len() + 1 == n_texts && step != Step::Open;
@@ -138,8 +139,7 @@ fn learn_from_samples<C: Constraint + Clone>(
     }
     texts.reverse();
     texts.sort_by_key(|text| !text.is_complete());
-    let outcome = SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled };
-    Ok((outcome, learnt))
+    Ok((driver.into_outcome(texts, is_cancelled), learnt))
 }
 
 /// What samples have taught about the texts of one prompt and one constraint.

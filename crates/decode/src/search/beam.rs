@@ -109,7 +109,7 @@ pub fn beam_search<C: Constraint + Clone>(
         );
         finished.truncate(config.n_beams);
     }
-    Ok(SearchOutcome { texts: finished, n_model_tokens: driver.n_model_tokens(), is_cancelled })
+    Ok(driver.into_outcome(finished, is_cancelled))
 }
 
 impl BeamConfig {
@@ -185,7 +185,9 @@ fn advance<C: Constraint + Clone>(
         let beam = &beams[index];
         let mut constraint = beam.constraint.clone();
         let tokens: Vec<TokenId> = beam.tokens.iter().copied().chain([id]).collect();
-        match driver.accept(&mut constraint, id, tokens.len())? {
+        let step = driver.accept(&mut constraint, id, tokens.len())?;
+        driver.explore(&tokens, log_likelihood, step);
+        match step {
             Step::Ended(reason) => {
                 n_cut_off += usize::from(!reason.is_complete());
                 finished.push(driver.hypothesis(tokens, reason, log_likelihood));

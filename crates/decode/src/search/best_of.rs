@@ -63,5 +63,5 @@ pub fn best_of<C: Constraint + Clone>(
     let mut texts = population.into_texts(&driver);
     let key = |text: &super::Hypothesis| text.sort_key(text.normalized(1.0));
     texts.sort_by(|left, right| by_key(key(left), key(right)));
-    Ok(SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled })
+    Ok(driver.into_outcome(texts, is_cancelled))
 }

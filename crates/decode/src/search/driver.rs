@@ -3,7 +3,7 @@
 
 use maskwright_vocabulary::TokenId;
 
-use super::{Hypothesis, OnProgress, Progress, SearchConfig, row::Row};
+use super::{Hypothesis, OnProgress, Progress, SearchConfig, SearchOutcome, explored::Explored, row::Row};
 use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
@@ -22,6 +22,7 @@ pub(crate) struct Driver<'a> {
     /// Whether it is the context and not the caller that limits the number of tokens.
     is_context_limit: bool,
     n_model_tokens: usize,
+    explored: Explored,
 }
 
 /// What became of a text by one more token.
@@ -59,17 +60,13 @@ impl<'a> Driver<'a> {
             max_tokens: search.max_tokens.min(room),
             is_context_limit: room < search.max_tokens,
             n_model_tokens: 0,
+            explored: Explored::default(),
         })
     }
 
     /// The most tokens of a text.
     pub(crate) fn max_tokens(&self) -> usize {
         self.max_tokens
-    }
-
-    /// How many tokens the model has read.
-    pub(crate) fn n_model_tokens(&self) -> usize {
-        self.n_model_tokens
     }
 
     pub(crate) fn create(&mut self) -> Result<SequenceId, DecodeError> {
@@ -179,6 +176,17 @@ impl<'a> Driver<'a> {
         } else {
             Step::Ended(FinishReason::MaxTokens)
         })
+    }
+
+    /// Notes for the outcome that a text has come to its last token; its other tokens have been noted.
+    pub(crate) fn explore(&mut self, text: &[TokenId], log_likelihood: f64, step: Step) {
+        self.explored.note(text, log_likelihood, step);
+    }
+
+    /// What the search found.
+    pub(crate) fn into_outcome(mut self, texts: Vec<Hypothesis>, is_cancelled: bool) -> SearchOutcome {
+        let explored = std::mem::take(&mut self.explored).into_tokens();
+        SearchOutcome { texts, explored, n_model_tokens: self.n_model_tokens, is_cancelled }
     }
 
     fn is_eos(&self, id: TokenId) -> bool {

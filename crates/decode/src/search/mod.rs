@@ -23,6 +23,7 @@ mod adaptive;
 mod beam;
 mod best_of;
 mod driver;
+mod explored;
 mod most_likely;
 mod particles;
 mod population;
@@ -35,6 +36,7 @@ use std::ops::ControlFlow;
 pub use adaptive::{AdaptiveConfig, adaptive_samples};
 pub use beam::{BeamConfig, beam_search};
 pub use best_of::{BestOfConfig, best_of};
+pub use explored::ExploredToken;
 pub use most_likely::{MostLikely, MostLikelyConfig, most_likely};
 pub use particles::{Particles, ParticlesConfig, particles};
 pub use strategy::{Proof, Strategy};
@@ -184,6 +186,8 @@ pub type OnProgress<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
 pub struct SearchOutcome {
     /// The texts, the best first: whole ones before others.
     pub texts: Vec<Hypothesis>,
+    /// The tokens that the search tried, as a tree: each comes after its parent. Those of all texts are in it.
+    pub explored: Vec<ExploredToken>,
     /// How many tokens the model has read, the prompt included.
     pub n_model_tokens: usize,
     /// Whether the caller broke off.
@@ -195,5 +199,19 @@ impl SearchOutcome {
     #[must_use]
     pub fn best(&self) -> Option<&Hypothesis> {
         self.texts.first()
+    }
+
+    /// Where the tokens of a text of this outcome are in [`explored`](SearchOutcome::explored), the end of the text included.
+    #[must_use]
+    pub fn path(&self, text: &Hypothesis) -> Vec<usize> {
+        let mut path = Vec::with_capacity(text.n_tokens);
+        let mut left = text.tokens.iter().chain(&text.eos_id).peekable();
+        for (index, token) in self.explored.iter().enumerate() {
+            if left.peek() == Some(&&token.id) && token.parent == path.last().copied() {
+                path.push(index);
+                left.next();
+            }
+        }
+        path
     }
 }

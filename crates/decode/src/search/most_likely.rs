@@ -153,7 +153,7 @@ pub fn most_likely<C: Constraint + Clone>(
     let Run { driver, best, forgotten, is_cancelled, .. } = run;
     let Some(text) = best else { return Err(Kind::DeadEnd { n_tokens: driver.max_tokens() }.into()) };
     let is_proven = is_searched && forgotten <= text.log_likelihood;
-    let outcome = SearchOutcome { texts: vec![text], n_model_tokens: driver.n_model_tokens(), is_cancelled };
+    let outcome = driver.into_outcome(vec![text], is_cancelled);
     Ok(MostLikely { outcome, is_proven, is_searched })
 }
 
@@ -294,7 +294,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     }
 
     /// The text of an entry, and whether it has ended.
-    fn text(&self, entry: &Entry) -> Result<(Vec<TokenId>, Step), DecodeError> {
+    fn text(&mut self, entry: &Entry) -> Result<(Vec<TokenId>, Step), DecodeError> {
         let Prefix { tokens, likeliest, .. } = &self.prefixes[entry.prefix];
         let mut constraint = self.constraint.clone();
         let mut step = Step::Open;
@@ -302,6 +302,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         for (index, &id) in tokens.iter().enumerate() {
             step = self.driver.accept(&mut constraint, id, index + 1)?;
         }
+        self.driver.explore(&tokens, entry.log_likelihood, step);
         Ok((tokens, step))
     }
 }

@@ -117,8 +117,7 @@ pub fn particles<C: Constraint + Clone>(
     let weights = weights(&population);
     let weighed = population.into_texts(&driver).into_iter().zip(weights).collect();
     let (texts, weights) = drawn_first(weighed, &mut rng).into_iter().unzip();
-    let outcome = SearchOutcome { texts, n_model_tokens: driver.n_model_tokens(), is_cancelled };
-    Ok(Particles { outcome, weights })
+    Ok(Particles { outcome: driver.into_outcome(texts, is_cancelled), weights })
 }
 
 /// Puts whole texts before others, and first of all one that is drawn by weight, from the whole texts if there are any.

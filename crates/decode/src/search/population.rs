@@ -95,7 +95,9 @@ impl<C: Constraint + Clone> Population<C> {
             let id = sampler.sample(&allowed).ok_or(Kind::NoFiniteLogit { n_tokens, n_allowed })?;
             member.log_likelihood += Row::new(logits.row(0), &[], 1.0).log_probability(id);
             member.tokens.push(id);
-            if let Step::Ended(reason) = driver.accept(&mut member.constraint, id, n_tokens + 1)? {
+            let step = driver.accept(&mut member.constraint, id, n_tokens + 1)?;
+            driver.explore(&member.tokens, member.log_likelihood, step);
+            if let Step::Ended(reason) = step {
                 member.ended = Some(reason);
                 driver.release(member.sequence);
             }

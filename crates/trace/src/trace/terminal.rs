@@ -77,14 +77,7 @@ impl Trace {
                 region.start
             )?;
         }
-        self.write_frames_and_tree(to)
-    }
-
-    fn write_frames_and_tree(&self, to: &mut String) -> std::fmt::Result {
-        for (index, frame) in self.frames.iter().enumerate() {
-            let gap = if index == 0 && !to.is_empty() { "\n" } else { "" };
-            writeln!(to, "{gap}frame {}: {}", index + 1, canvas(&frame.positions))?;
-        }
+        self.write_frames(to)?;
         for (index, branch) in self.tree.iter().enumerate() {
             let gap = if index == 0 && !to.is_empty() { "\n" } else { "" };
             writeln!(to, "{gap}{}", branch_line(index, branch))?;
@@ -92,8 +85,16 @@ impl Trace {
         Ok(())
     }
 
+    fn write_frames(&self, to: &mut String) -> std::fmt::Result {
+        for (index, frame) in self.frames.iter().enumerate() {
+            let gap = if index == 0 && !to.is_empty() { "\n" } else { "" };
+            writeln!(to, "{gap}frame {}: {}", index + 1, canvas(&frame.positions))?;
+        }
+        Ok(())
+    }
+
     /// The trace as text for a terminal: the tokens, coloured by the probability that the model gave to the allowed
-    /// tokens, then what the colours mean, and the cost. Frames and branches follow as in
+    /// tokens, then what the colours mean, the cost, and how many branches a search tried. Frames follow as in
     /// [`to_text`](Self::to_text).
     ///
     /// Control characters of the texts do not reach the terminal. Colours are always written; strip them where they
@@ -121,7 +122,16 @@ impl Trace {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "probability cut off: {cost:.3} nats");
         }
-        let _ = self.write_frames_and_tree(&mut text);
+        if !self.tree.is_empty() {
+            let n = |outcome| self.tree.iter().filter(|branch| branch.outcome == outcome).count();
+            let (finished, dropped) = (n(Outcome::Finished), n(Outcome::Dropped));
+            let _ = writeln!(
+                text,
+                "{} branches tried: {dropped} dropped, {finished} others finished",
+                self.tree.len()
+            );
+        }
+        let _ = self.write_frames(&mut text);
         text
     }
 }

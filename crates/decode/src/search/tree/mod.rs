@@ -106,12 +106,12 @@ pub fn tree_search<C: Constraint + Clone>(
         on_progress,
     };
     let is_cancelled = run.run()?.is_break();
-    let n_model_tokens = run.driver.n_model_tokens();
     let texts = match run.best.take() {
         Some(best) => vec![best],
         None => vec![run.driver.hypothesis(Vec::new(), FinishReason::Cancelled, 0.0)],
     };
-    Ok(SearchOutcome { texts, n_model_tokens, is_cancelled })
+    let outcome = run.driver.into_outcome(texts, is_cancelled);
+    Ok(SearchOutcome { explored: run.tree.explored(), ..outcome })
 }
 
 impl TreeSearchConfig {

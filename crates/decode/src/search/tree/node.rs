@@ -2,7 +2,7 @@
 
 use maskwright_vocabulary::TokenId;
 
-use super::super::row::Row;
+use super::super::{ExploredToken, row::Row};
 use crate::generate::FinishReason;
 
 /// A prefix in a [`Tree`].
@@ -202,6 +202,18 @@ impl Tree {
         self.node_mut(id).is_expanded = true;
     }
 
+    /// All tokens that trials went through, the forgotten ones too.
+    pub(super) fn explored(&self) -> Vec<ExploredToken> {
+        let token = |node: &Node| ExploredToken {
+            // The root comes first, and is no token.
+            parent: node.parent.and_then(|NodeId(parent)| (parent as usize).checked_sub(1)),
+            id: node.token,
+            log_likelihood: node.log_likelihood,
+            ended: if let Content::End(reason) = node.content { Some(reason) } else { None },
+        };
+        self.nodes[1..].iter().map(token).collect()
+    }
+
     /// Counts the value of a text for all its prefixes.
     pub(super) fn back_up(&mut self, end: NodeId, value: f64) {
         let mut at = Some(end);
@@ -229,8 +241,10 @@ impl Tree {
         }
         let mut forgotten: Vec<NodeId> = children.into_iter().filter(|&child| child != chosen).collect();
         while let Some(id) = forgotten.pop() {
-            let content = std::mem::replace(&mut self.node_mut(id).content, Content::Unknown);
-            if let Content::Position(candidates) = content {
+            let node = self.node_mut(id);
+            if let Content::Position(candidates) = &mut node.content {
+                let candidates = std::mem::take(candidates);
+                node.content = Content::Unknown;
                 forgotten.extend(candidates.iter().filter_map(|candidate| candidate.child));
             }
         }

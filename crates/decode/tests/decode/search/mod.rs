@@ -4,6 +4,7 @@
 mod beams;
 mod budget;
 mod distribution;
+mod explored;
 mod likeliest;
 mod trees;
 mod upkeep;

@@ -1,0 +1,61 @@
+//! What a search looked at, as a tree of tokens.
+
+use std::collections::HashMap;
+
+use maskwright_vocabulary::TokenId;
+
+use super::driver::Step;
+use crate::generate::FinishReason;
+
+/// A token that a search tried, after those of its parents.
+///
+/// # Examples
+/// ```
+/// use maskwright_decode::ExploredToken;
+/// use maskwright_vocabulary::TokenId;
+/// let first = ExploredToken { parent: None, id: TokenId(7), log_likelihood: -0.5, ended: None };
+/// let second = ExploredToken { parent: Some(0), id: TokenId(0), log_likelihood: -0.75, ended: None };
+/// assert_eq!(second.parent, Some(0));
+/// assert!(second.log_likelihood <= first.log_likelihood);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExploredToken {
+    /// The index of the token before it; `None` after the prompt.
+    pub parent: Option<usize>,
+    /// The token.
+    pub id: TokenId,
+    /// The logarithm of the model's probability of the text up to here.
+    pub log_likelihood: f64,
+    /// Why the text ended with it, if it did.
+    pub ended: Option<FinishReason>,
+}
+
+/// Collects the tokens of texts that grow by one token at a time. No two are the same token after the same parent.
+#[derive(Debug, Default)]
+pub(super) struct Explored {
+    tokens: Vec<ExploredToken>,
+    children: HashMap<(Option<usize>, TokenId), usize>,
+}
+
+impl Explored {
+    /// Notes the last token of a text, whose other tokens have been noted.
+    pub(super) fn note(&mut self, text: &[TokenId], log_likelihood: f64, step: Step) {
+        let Some((&id, before)) = text.split_last() else { return };
+        let mut parent = None;
+        for &id in before {
+            parent = self.children.get(&(parent, id)).copied();
+            debug_assert!(parent.is_some(), "texts are noted token by token");
+        }
+        let tokens = &mut self.tokens;
+        self.children.entry((parent, id)).or_insert_with(|| {
+            let ended = if let Step::Ended(reason) = step { Some(reason) } else { None };
+            tokens.push(ExploredToken { parent, id, log_likelihood, ended });
+            tokens.len() - 1
+        });
+    }
+
+    /// All of them; each comes after its parent.
+    pub(super) fn into_tokens(self) -> Vec<ExploredToken> {
+        self.tokens
+    }
+}
