@@ -3,6 +3,8 @@
 use std::num::NonZero;
 
 use maskwright::{Error, MaskStatus, Taken, TokenCountStatus, TokenId};
+use maskwright_decode::{Candidates, asked_step};
+use maskwright_trace::Step;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -10,11 +12,12 @@ use pyo3::types::{PyBytes, PyList};
 use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, ints, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, exception};
 use crate::interrupt::{stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Scores};
 use crate::search::{self, Hypothesis};
 use crate::state::State;
+use crate::trace::TraceSteps;
 use crate::work::{Guarded, caught, renew, with};
 
 /// The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
@@ -366,6 +369,7 @@ impl Matcher {
     ///   probabilities among the texts of the grammar.
     /// * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
     /// * `temperature` and `seed` are for the strategies that draw at random.
+    /// * `trace`: a Trace, which then shows what the search tried.
     ///
     /// A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
     ///
@@ -373,9 +377,9 @@ impl Matcher {
     ///
     /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong. Ctrl-C ends a search in any case, with
     /// KeyboardInterrupt if its handler raises nothing.
-    #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=Count(0)))]
+    #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=Count(0), trace=None))]
     #[pyo3(
-        text_signature = "($self, logits_fn, prompt_ids, *, strategy='beam', tries=None, temperature=1.0, seed=0)"
+        text_signature = "($self, logits_fn, prompt_ids, *, strategy='beam', tries=None, temperature=1.0, seed=0, trace=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn search(
@@ -387,6 +391,7 @@ impl Matcher {
         tries: Option<Count>,
         temperature: f32,
         seed: Count,
+        trace: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Hypothesis>> {
         let tries = match tries.map(|Count(tries)| NonZero::new(tries)) {
             Some(None) => return Err(PyValueError::new_err("tries is 0, expected at least 1 (or None)")),
@@ -395,9 +400,17 @@ impl Matcher {
         };
         let options = search::Options { strategy: strategy.0, tries, temperature, seed: seed.0 as u64 };
         let prompt_ids = vocabulary_ids(prompt_ids)?;
-        let session = self.look(py, |matcher| Ok(matcher.fork()))?;
+        let steps = trace.as_ref().map(TraceSteps::of).transpose()?;
+        let session = self.copied(py)?;
         let tokenizer = self.grammar.get().own_tokenizer();
-        search::search(py, session, tokenizer, logits_fn, &prompt_ids, &options)
+        let (texts, outcome) = search::search(py, session, tokenizer, logits_fn, &prompt_ids, &options)?;
+        if let Some(steps) = steps {
+            steps
+                .try_borrow_mut()?
+                .show_search(&outcome, self.copied(py)?, tokenizer)
+                .map_err(|error| exception(py, &error))?;
+        }
+        Ok(texts)
     }
 
     /// The likeliest text that can come next, one token for each position, given what a model says of the tokens of every position at
@@ -517,18 +530,22 @@ impl Matcher {
         filled
     }
 
-    /// Why a token is refused; `None` if it is allowed.
-    pub(crate) fn why_refused(&self, py: Python<'_>, token: TokenId) -> PyResult<Option<String>> {
-        self.work(py, |matcher| matcher.why_refused(token))
+    /// A step of a trace, before its token is known. A place that cannot be told within the limits is left out.
+    pub(crate) fn asked_step(
+        &self,
+        py: Python<'_>,
+        candidates: &Candidates,
+        tokenizer: Option<&maskwright::Tokenizer>,
+    ) -> PyResult<Step> {
+        self.work(py, |matcher| {
+            asked_step(Some(candidates), Some(matcher), tokenizer)
+                .or_else(|_| asked_step(Some(candidates), None, tokenizer))
+        })
     }
 
-    /// Where the text is, in words, and how many tokens are left of a limit.
-    pub(crate) fn place(&self, py: Python<'_>) -> PyResult<(Option<String>, Option<u64>)> {
-        let left = |matcher: &maskwright::Matcher| {
-            matcher.max_tokens().map(|limit| limit.saturating_sub(matcher.n_tokens()) as u64)
-        };
-        let (state, left) = self.work(py, |matcher| Ok((matcher.state()?, left(matcher))))?;
-        Ok((state.place(), left))
+    /// A copy of the session.
+    pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<maskwright::Matcher> {
+        self.look(py, |matcher| Ok(matcher.fork()))
     }
 
     /// Works with the matcher, without the interpreter.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use maskwright::TokenId;
 use maskwright_decode::{
     ConstraintError, DecodeError, GrammarConstraint, LanguageModel, Logits, ModelError, SamplerConfig,
-    SearchConfig, SequenceId, SequenceInput, Strategy,
+    SearchConfig, SearchOutcome, SequenceId, SequenceInput, Strategy,
 };
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
@@ -59,7 +59,7 @@ const MAX_TOKENS: usize = 256;
 /// The most tokens that a text can have with its prompt; the caller's model says when it has enough.
 const CONTEXT_LENGTH: usize = 1 << 24;
 
-/// Searches for texts that go on from where `matcher` stands; the best first.
+/// Searches for texts that go on from where `matcher` stands; the best first, with all that was tried.
 ///
 /// # Errors
 /// What the model raised, ValueError for wrong options, and what the session gives.
@@ -70,7 +70,7 @@ pub(crate) fn search(
     logits_fn: Py<PyAny>,
     prompt_ids: &[TokenId],
     options: &Options,
-) -> PyResult<Vec<Hypothesis>> {
+) -> PyResult<(Vec<Hypothesis>, SearchOutcome)> {
     let left = matcher.max_tokens().map_or(MAX_TOKENS, |limit| limit.saturating_sub(matcher.n_tokens()));
     // Stop tokens of the session included.
     let eos_ids = matcher.grammar().vocabulary().eos_token_ids().to_vec();
@@ -104,12 +104,13 @@ pub(crate) fn search(
     if let Some(error) = model.raised.or(interrupted) {
         return Err(error);
     }
-    let found = outcome.map_err(|error| raised(py, &error))?.0.texts.into_iter().map(|text| Hypothesis {
+    let (outcome, _) = outcome.map_err(|error| raised(py, &error))?;
+    let found = outcome.texts.iter().map(|text| Hypothesis {
         is_complete: text.is_complete(),
-        token_ids: ints(text.tokens.into_iter().chain(text.eos_id)),
+        token_ids: ints(text.tokens.iter().copied().chain(text.eos_id)),
         log_likelihood: text.log_likelihood,
     });
-    Ok(found.collect())
+    Ok((found.collect(), outcome))
 }
 
 /// The exception for an error of a search.

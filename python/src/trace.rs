@@ -3,11 +3,12 @@
 //! Arrays and tensors become contiguous rows in Python (`maskwright/_trace.py`).
 
 use maskwright::TokenId;
-use maskwright_decode::{Candidate, Candidates};
+use maskwright_decode::{Candidates, SearchOutcome, asked_step, branches, chosen_step, text_regions};
 use maskwright_trace::{N_CANDIDATES, Step, Trace};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
+use crate::arguments::wrong_type;
 use crate::matcher::Matcher;
 use crate::tokenizer::Tokenizer;
 
@@ -15,71 +16,86 @@ use crate::tokenizer::Tokenizer;
 #[pyclass(module = "maskwright")]
 pub(crate) struct TraceSteps {
     trace: Trace,
+    /// The next step, while its token is not known.
+    asked: Option<Step>,
+    /// The session before the first step.
+    start: Option<maskwright::Matcher>,
+    tokenizer: Option<maskwright::Tokenizer>,
 }
 
 #[pymethods]
 impl TraceSteps {
     #[new]
     fn new(title: String, model: Option<String>, prompt: Option<String>) -> TraceSteps {
-        TraceSteps { trace: Trace { title, model, prompt, ..Trace::default() } }
+        let trace = Trace { title, model, prompt, ..Trace::default() };
+        TraceSteps { trace, asked: None, start: None, tokenizer: None }
     }
 
-    /// Notes a token, with the model's logits and the mask that it was taken with: packed words, or None if all were allowed.
-    #[pyo3(signature = (logits, mask, token, matcher=None, tokenizer=None))]
-    fn step(
+    /// Notes the model's logits for the next token, and the mask that it will be taken with: packed words, or None if all are allowed.
+    /// `mask_us` is what the mask took, in microseconds.
+    #[pyo3(signature = (logits, mask, matcher=None, tokenizer=None, mask_us=None))]
+    fn ask(
         &mut self,
         py: Python<'_>,
         logits: PyReadonlyArray1<'_, f32>,
         mask: Option<PyReadonlyArray1<'_, u32>>,
-        token: u32,
         matcher: Option<&Bound<'_, Matcher>>,
         tokenizer: Option<&Bound<'_, Tokenizer>>,
+        mask_us: Option<f64>,
     ) -> PyResult<()> {
         let logits = logits.as_slice()?;
         let all = vec![u32::MAX; logits.len().div_ceil(32)];
         let mask = mask.as_ref().map_or(Ok(&all[..]), PyReadonlyArray1::as_slice)?;
-        let Candidates { wanted, allowed, n_allowed, allowed_mass } =
-            Candidates::of(logits, mask, N_CANDIDATES);
-        let tokenizer = tokenizer.map(|tokenizer| tokenizer.get().0.clone());
-        let text = |id: TokenId| {
-            tokenizer.as_ref().and_then(|tokenizer| tokenizer.token_bytes(id)).map(<[u8]>::to_vec)
+        let candidates = Candidates::of(logits, mask, N_CANDIDATES);
+        self.tokenizer = tokenizer.map(|tokenizer| tokenizer.get().0.clone());
+        if self.trace.steps.is_empty() {
+            self.start = matcher.map(|matcher| matcher.get().copied(py)).transpose()?;
+        }
+        let tokenizer = self.tokenizer.as_ref();
+        let step = match matcher {
+            Some(matcher) => matcher.get().asked_step(py, &candidates, tokenizer)?,
+            None => asked_step(Some(&candidates), None, tokenizer).unwrap_or_default(),
         };
-        let name = |id: TokenId| match &tokenizer {
-            Some(tokenizer) => tokenizer.vocabulary().name(id).map(str::to_owned),
-            None => Some(format!("#{}", id.0)),
-        };
-        let shown = |candidate: Candidate| -> PyResult<maskwright_trace::Candidate> {
-            let Candidate { id, probability, is_allowed } = candidate;
-            let why = match matcher.filter(|_| !is_allowed) {
-                Some(matcher) => matcher.get().why_refused(py, id)?,
-                None => None,
-            };
-            let (text, name) = (text(id).unwrap_or_default(), name(id));
-            Ok(maskwright_trace::Candidate { token: id.0, text, name, probability, is_allowed, why })
-        };
-        let (path, tokens_left) = match matcher {
-            Some(matcher) => matcher.get().place(py)?,
-            None => (None, None),
-        };
-        let id = TokenId(token);
-        let is_end = tokenizer.as_ref().is_some_and(|tokenizer| tokenizer.eos_token_ids().contains(&id));
-        let bytes = text(id).filter(|_| !is_end).unwrap_or_default();
-        let step = Step {
-            token,
-            name: name(id).filter(|_| is_end || bytes.is_empty()),
-            text: bytes,
-            is_forced: n_allowed == 1,
-            is_end,
-            allowed_mass: Some(allowed_mass),
-            n_allowed: Some(n_allowed as u64),
-            wanted: wanted.into_iter().map(shown).collect::<PyResult<_>>()?,
-            allowed: allowed.into_iter().map(shown).collect::<PyResult<_>>()?,
-            path,
-            mask_us: None,
-            tokens_left,
-        };
-        self.trace.steps.push(step);
+        self.asked = Some(Step { mask_us, ..step });
         Ok(())
+    }
+
+    /// Brings the steps to the tokens of the text, up to one of `ends`; by default those of the tokenizer. A token that differs takes the
+    /// place of the one that was there, and those after it are forgotten.
+    #[pyo3(signature = (tokens, ends=None))]
+    fn follow(&mut self, tokens: Vec<u32>, ends: Option<Vec<u32>>) {
+        let steps = &mut self.trace.steps;
+        let n_same = steps.iter().zip(&tokens).take_while(|(step, token)| step.token == **token).count();
+        if steps.get(n_same).is_none() && steps.last().is_some_and(|last| last.is_end) {
+            return;
+        }
+        if let Some(other) = steps.drain(n_same..).next() {
+            self.asked = Some(other);
+        }
+        for &token in &tokens[n_same..] {
+            let step = self.asked.take().unwrap_or_default();
+            self.choose(step, token, ends.as_deref());
+            if self.trace.steps.last().is_some_and(|last| last.is_end) {
+                break;
+            }
+        }
+    }
+
+    /// Notes one more token.
+    fn answer(&mut self, token: u32) {
+        let step = self.asked.take().unwrap_or_default();
+        self.choose(step, token, None);
+    }
+
+    /// Forgets all steps.
+    fn clear(&mut self) {
+        self.trace = Trace {
+            title: std::mem::take(&mut self.trace.title),
+            model: self.trace.model.take(),
+            prompt: self.trace.prompt.take(),
+            ..Trace::default()
+        };
+        (self.asked, self.start) = (None, None);
     }
 
     fn __len__(&self) -> usize {
@@ -88,21 +104,81 @@ impl TraceSteps {
 
     /// The page.
     fn html(&self) -> String {
-        self.trace.html()
+        self.shown().html()
     }
 
     /// One line for each token.
     fn text(&self) -> String {
-        self.trace.to_text()
+        self.shown().to_text()
     }
 
     /// Coloured text for a terminal.
     fn ansi(&self) -> String {
-        self.trace.to_ansi()
+        self.shown().to_ansi()
     }
 
     /// What the grammar cut off of the model's probability, in nats; None if nothing was measured.
     fn cost_nats(&self) -> Option<f64> {
-        self.trace.cost_nats()
+        self.shown().cost_nats()
+    }
+}
+
+impl TraceSteps {
+    /// The steps of a `maskwright.Trace`.
+    ///
+    /// # Errors
+    /// TypeError if it is something else.
+    pub(crate) fn of<'py>(trace: &Bound<'py, PyAny>) -> PyResult<Bound<'py, TraceSteps>> {
+        let steps = trace.getattr("_steps").ok().and_then(|steps| steps.cast_into::<TraceSteps>().ok());
+        steps.ok_or_else(|| wrong_type(trace, "a Trace (or None)"))
+    }
+
+    /// Shows a search in the place of what was there.
+    ///
+    /// # Errors
+    /// If the session, which stands where the search began, reaches a limit.
+    pub(crate) fn show_search(
+        &mut self,
+        outcome: &SearchOutcome,
+        mut matcher: maskwright::Matcher,
+        tokenizer: &maskwright::Tokenizer,
+    ) -> Result<(), maskwright::Error> {
+        self.clear();
+        self.start = Some(matcher.fork());
+        self.tokenizer = Some(tokenizer.clone());
+        self.trace.tree = branches(outcome, Some(tokenizer));
+        let Some(best) = outcome.best() else { return Ok(()) };
+        for &id in best.tokens.iter().chain(&best.eos_id) {
+            let step = asked_step(None, Some(&matcher), Some(tokenizer))?;
+            let is_end = best.eos_id == Some(id) && self.trace.steps.len() == best.tokens.len();
+            self.trace.steps.push(chosen_step(step, id, is_end, Some(tokenizer)));
+            matcher.accept_token(id)?;
+        }
+        Ok(())
+    }
+
+    fn choose(&mut self, step: Step, token: u32, ends: Option<&[u32]>) {
+        let (id, tokenizer) = (TokenId(token), self.tokenizer.as_ref());
+        let is_end = match ends {
+            Some(ends) => ends.contains(&token),
+            None => tokenizer.is_some_and(|tokenizer| tokenizer.eos_token_ids().contains(&id)),
+        };
+        self.trace.steps.push(chosen_step(step, id, is_end, tokenizer));
+    }
+
+    /// The trace with its regions, and with the last token if no other was possible: hosts do not tell it.
+    fn shown(&self) -> Trace {
+        let mut trace = self.trace.clone();
+        if let Some(step) = self.asked.as_ref().filter(|step| step.is_forced)
+            && let Some(only) = step.allowed.first()
+        {
+            let (id, tokenizer) = (TokenId(only.token), self.tokenizer.as_ref());
+            let is_end = tokenizer.is_some_and(|tokenizer| tokenizer.eos_token_ids().contains(&id));
+            trace.steps.push(chosen_step(step.clone(), id, is_end, tokenizer));
+        }
+        if let Some(start) = &self.start {
+            trace.regions = text_regions(start, &trace.steps, 0);
+        }
+        trace
     }
 }

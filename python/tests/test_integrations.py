@@ -28,18 +28,18 @@ def module(name, source):
 GENERATE = module(
     "transformers.generation.utils",
     """
-def generate(prepared_logits_processor, generation_config, generation_mode, decode):
+def generate(prepared_logits_processor, prepared_stopping_criteria, generation_config, generation_mode, decode):
     return decode()
 """,
 ).generate
 
 
-def generate(processor, max_length, decode, mode="sample", eos=(EOS,), pad=PAD):
+def generate(processor, max_length, decode, mode="sample", eos=(EOS,), pad=PAD, criteria=None):
     """Runs `decode` inside of something that looks like `generate`."""
     config = SimpleNamespace(
         max_length=max_length, _eos_token_tensor=np.array(eos), _pad_token_tensor=np.array(pad)
     )
-    return GENERATE([processor], config, mode, decode)
+    return GENERATE([processor], [] if criteria is None else criteria, config, mode, decode)
 
 
 def allowed_by(processor, rows):
@@ -143,7 +143,7 @@ def test_a_step_reads_one_token_of_each_row(grammars):
     """Whatever row it comes from: no text is read again."""
     n_read, texts, draw = [], [[]] * 4, random.Random(0)
     rows = Rows([grammars[1]], np.zeros((4, 2), dtype=np.int64))
-    rows._matchers = [Counting(matcher, n_read) for matcher in rows._matchers]
+    rows.matchers = [Counting(matcher, n_read) for matcher in rows.matchers]
     for _ in range(6):
         texts = [[*draw.choice(texts), draw.choice([256, 257])] for _ in texts]
         assert rows.update(np.array(texts)) == []
@@ -429,3 +429,76 @@ def test_grammars_that_are_not_compiled(hf, real_tokenizer):
     processor = transformers.LogitsProcessor([{"const": 12}, grammar], tokenizer=hf)
     scores = processor(np.array([[1], [2]]), np.zeros((2, real_tokenizer.vocab_size), dtype=np.float32))
     assert [np.flatnonzero(row == 0).tolist() for row in scores] == [expected, expected]
+
+
+def greedy(processor, prompt, texts, criteria, max_length=20):
+    """Rows that a host writes token by token, as `generate` does: it pads what has ended, and asks its criteria."""
+
+    def decode():
+        length = max(map(len, texts))
+        for n in range(length):
+            rows = [[*prompt, *text[:n]] + [PAD] * (n - len(text[:n])) for text in texts]
+            allowed_by(processor, rows)
+        rows = [[*prompt, *text] + [PAD] * (length - len(text)) for text in texts]
+        for criterion in criteria:
+            assert not criterion(np.array(rows), None)
+
+    generate(processor, max_length, decode, criteria=criteria)
+
+
+def tokens_of(trace):
+    """The tokens of a trace, as it shows them."""
+    return [line.split()[1].strip('"') for line in trace.text().splitlines() if line[:1].isdigit() and " allowed " in line]
+
+
+def test_a_trace_has_all_tokens_of_the_last_generation(compiler):
+    trace, criteria = maskwright.Trace(), []
+    processor = transformers.LogitsProcessor(compiler.compile_regex("[0-9]+"), trace=trace)
+    for text in ("12", "3456"):
+        criteria.clear()
+        greedy(processor, [1, 2], [[*text.encode(), EOS]], criteria)
+        assert len(criteria) == 1 and tokens_of(trace)[:-1] == list(text)
+        assert len(trace) == len(text) + 1 and trace.cost_nats > 0
+
+
+def test_each_row_has_a_trace_of_its_own(compiler):
+    traces, criteria = [maskwright.Trace(), maskwright.Trace()], []
+    processor = transformers.LogitsProcessor(compiler.compile_regex("[0-9]+"), trace=traces)
+    greedy(processor, [1, 2], [[*b"123", EOS], [*b"4", EOS]], criteria)
+    assert [tokens_of(trace)[:-1] for trace in traces] == [["1", "2", "3"], ["4"]]
+
+
+def test_drafts_that_are_refused_are_not_in_a_trace(compiler):
+    trace = maskwright.Trace()
+    processor = transformers.LogitsProcessor(compiler.compile_regex("[0-9]+"), trace=trace)
+
+    def decode():
+        for text in (b"", b"1", b"12", b"13", b"134"):
+            allowed_by(processor, [[1, *text]])
+
+    generate(processor, 20, decode, mode="assisted_generation")
+    assert tokens_of(trace) == ["1", "3", "4"]
+
+
+def test_a_trace_is_of_one_text(compiler):
+    grammar = compiler.compile_regex("[0-9]+")
+    trace = maskwright.Trace()
+    with pytest.raises(TypeError, match="trace is a str, expected a Trace"):
+        transformers.LogitsProcessor(grammar, trace="page.html")
+    with pytest.raises(ValueError, match="given twice"):
+        transformers.LogitsProcessor(grammar, trace=[trace, trace])
+    processor = transformers.LogitsProcessor(grammar, trace=trace)
+    with pytest.raises(ValueError, match="there are 2 rows, but 1 trace"):
+        generate(processor, 20, lambda: allowed_by(processor, [[1], [1]]))
+    with pytest.raises(ValueError, match="not of beams"):
+        generate(processor, 20, lambda: allowed_by(processor, [[1]]), mode="beam_search")
+    assert allowed_by(processor, [[1]]) and len(trace) == 0
+
+
+def test_a_trace_in_llama_cpp(compiler):
+    trace = maskwright.Trace()
+    processor = llama_cpp.LogitsProcessor(compiler.compile_regex("[0-9]{2}"), trace=trace)
+    for text in (b"", b"1", b"12"):
+        processor(np.array([5, *text], dtype=np.intc), np.zeros(WIDTH, dtype=np.single))
+    # The end is the only token that may come, so it is shown although nobody tells it.
+    assert len(trace) == 2 and trace.text().count("forced") >= 1

@@ -104,3 +104,29 @@ def test_a_state_is_told_in_words(grammar):
     assert str(state).startswith("at /age: expected ") and matcher.expected().startswith("`,` or `}`")
     assert "<table>" in state._repr_html_() and "&quot;maximum&quot;: 120" in state._repr_html_()
     assert matcher.explain(ord("0")) == 'token 48 `0` is refused: at /age: 200 is above "maximum": 120'
+
+
+def test_a_search_shows_its_tree(grammar):
+    trace = Trace(title="old")
+    trace.step(np.zeros(257, dtype=np.float32), None, 65)
+
+    def logits_fn(sequences):
+        return np.stack([np.sin(np.arange(257) * (len(ids) + 1)) for ids in sequences])
+
+    matcher = Matcher(grammar, max_tokens=12)
+    for strategy in ["best-of", "beam", "mcts", "likeliest", "smc", "asap"]:
+        best = matcher.search(logits_fn, [1], strategy=strategy, tries=4, trace=trace)[0]
+        assert len(trace) == len(best.token_ids)
+        page = trace.html()
+        assert page.count('"o":"chosen"') == len(best.token_ids) and "old" in page
+    with pytest.raises(TypeError, match="expected a Trace"):
+        matcher.search(logits_fn, [1], trace="page.html")
+
+
+def test_calls_of_tools_are_regions(tokenizer):
+    tools = [{"name": "look", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]}}]
+    matcher = Matcher(maskwright.Compiler(tokenizer).compile_tool_calls(tools, format="qwen_3"))
+    trace = Trace(matcher)
+    written(matcher, trace, b'<tool_call>\n{"name": "look", "arguments": {"at": "x"}}\n</tool_call>', ord("9"))
+    lines = trace.text()
+    assert "tool" in lines and "look" in lines and "argument" in lines

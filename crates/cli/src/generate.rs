@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use maskwright::{Matcher, TokenId, Tokenizer, Vocabulary};
 use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
-    Sampler, SamplerConfig, Unconstrained, branches, generate,
+    Sampler, SamplerConfig, Unconstrained, branches, generate, text_regions,
 };
 use maskwright_trace::{N_CANDIDATES, Trace};
 use serde_json::{Value, json};
@@ -115,13 +115,17 @@ fn generate_text(
         Some((found, _)) => Statistics::of_search(&generation, prompt.ids.len(), *found),
     };
     if is_traced {
+        let before = traced.as_ref().map(Matcher::fork);
+        let steps = trace::steps(&generation, before, prompt.healed.len(), &tokenizer)?;
+        let regions = |matcher: &Matcher| text_regions(matcher, &steps, prompt.healed.len());
         let trace = Trace {
+            regions: traced.as_ref().map_or_else(Vec::new, regions),
+            steps,
             title: "generated text".to_owned(),
             model: Some(arguments.model.clone()),
             grammar: source.map(Source::title),
             prompt: Some(given.to_owned()),
             tree: found.map_or_else(Vec::new, |(_, outcome)| branches(&outcome, Some(&tokenizer))),
-            steps: trace::steps(&generation, traced, prompt.healed.len(), &tokenizer)?,
             is_complete: Some(held.is_complete(generation.finish_reason)),
             ..Trace::default()
         };

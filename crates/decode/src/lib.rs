@@ -62,4 +62,4 @@ pub use search::{
     TreeSearchConfig, adaptive_samples, beam_search, best_of, most_likely, particles, tree_search,
 };
 pub use statistics::{StepStatistics, Summary};
-pub use traced::{asked_step, branches, chosen_step, visible_text};
+pub use traced::{asked_step, branches, chosen_step, text_regions, visible_text};

@@ -1,7 +1,7 @@
 //! What happened in a generation or a search, as the steps and branches of a [`Trace`](maskwright_trace::Trace).
 
-use maskwright_engine::{Error, Matcher};
-use maskwright_trace::{Branch, Outcome, Step};
+use maskwright_engine::{Error, Matcher, TextRegion};
+use maskwright_trace::{Branch, Outcome, Region, Step};
 use maskwright_vocabulary::{TokenId, Tokenizer};
 
 use crate::candidates::{Candidate, Candidates};
@@ -64,6 +64,26 @@ pub fn chosen_step(step: Step, id: TokenId, is_end: bool, tokenizer: Option<&Tok
         is_end,
         ..step
     }
+}
+
+/// The tags, tools and arguments of a text, as far as they are known by their marks. `matcher` is the session before the first of `steps`,
+/// whose text begins with `n_repeated` bytes that the session does not read.
+#[must_use]
+pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec<Region> {
+    let Some(words) = matcher.grammar().words() else { return Vec::new() };
+    let mut text = matcher.text();
+    let n_before = text.len();
+    text.extend(steps.iter().flat_map(|step| &step.text).skip(n_repeated));
+    // A place in all of the text, as one in the text of the steps.
+    let place = |at: usize| (at + n_repeated).saturating_sub(n_before);
+    let region = |TextRegion { kind, name, start, end }: TextRegion| Region {
+        kind: kind.to_owned(),
+        name: Some(name),
+        start: place(start),
+        end: end.map(place),
+    };
+    let is_over = |region: &TextRegion| region.end.is_some_and(|end| end <= n_before);
+    words.regions(&text).into_iter().filter(|region| !is_over(region)).map(region).collect()
 }
 
 /// The tree of a search. What was given up is told from what could have gone on only if the search was not broken off.

@@ -42,7 +42,7 @@ pub use ground::{
 #[doc(hidden)]
 pub use ground::{NamedTokens, ResolvedLexed, TextPart, first_character, text_parts, written};
 #[doc(hidden)]
-pub use ground::{Words, WordsPlace};
+pub use ground::{TextRegion, Words, WordsPlace};
 pub use likeliest::Position;
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;

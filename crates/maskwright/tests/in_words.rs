@@ -265,6 +265,60 @@ fn the_arguments_of_a_tool_have_a_path_of_their_own() {
     assert_eq!(told(&tag, r#"<function=weather>{"days": 1}</fun>"#), "expected `ction>`");
 }
 
+/// What the regions of a text are, each with its text.
+fn regions(grammar: &Arc<CompiledGrammar>, text: &str) -> Vec<String> {
+    let matcher = after(grammar, text);
+    let regions = matcher.grammar().words().unwrap().regions(text.as_bytes());
+    let shown = |region: maskwright_engine::TextRegion| {
+        let end = region.end.map_or("…", |_| "");
+        let part = &text[region.start..region.end.unwrap_or(text.len())];
+        format!("{} {}: {part}{end}", region.kind, region.name)
+    };
+    regions.into_iter().map(shown).collect()
+}
+
+#[test]
+fn tags_tools_and_arguments_are_regions() {
+    let tools = r#"[{"name": "a", "parameters": {"type": "object", "properties": {"x": {"type": "array"}, "y": {}}}},
+        {"name": "b", "parameters": {"type": "object"}}]"#;
+    let options = maskwright::tool_calls::ToolCallOptions::new("qwen_3");
+    let tools = compiled(&GrammarSource::tool_calls(tools, options, Default::default()));
+    let call = |name, arguments| {
+        format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {arguments}}}\n</tool_call>")
+    };
+    let text = format!("{}\n{}", call("a", r#"{"x": ["}", 1], "y": "b"}"#), call("b", "{}"));
+    assert_eq!(
+        regions(&tools, &text),
+        [
+            r#"tool a: a", "arguments": {"x": ["}", 1], "y": "b"}"#,
+            r#"argument x: "x": ["}", 1]"#,
+            r#"argument y: "y": "b""#,
+            r#"tool b: b", "arguments": {}"#,
+        ]
+    );
+    let cut = r#"<tool_call>
+{"name": "a", "arguments": {"x": [1, "b"#;
+    assert_eq!(
+        regions(&tools, cut),
+        [r#"tool a: a", "arguments": {"x": [1, "b…"#, r#"argument x: "x": [1, "b…"#]
+    );
+
+    let tags = r#"{"type": "structural_tag", "format": {"type": "sequence", "elements": [
+        {"type": "tag", "begin": "<think>", "end": "</think>", "content": {"type": "any_text"}},
+        {"type": "triggered_tags", "triggers": ["<f="], "tags": [{"type": "tag", "begin": "<f=x>", "end": ["</f>"],
+            "content": {"type": "json_schema", "json_schema": {"type": "object"}}}]}]}}"#;
+    let tags = compiled(&GrammarSource::structural_tag(tags, Default::default()));
+    assert_eq!(
+        regions(&tags, r#"<think>use <f=x>{ </think> so <f=x>{"k": 1}</f> <f=x>{"#),
+        [
+            "tag <think>: <think>use <f=x>{ </think>",
+            r#"tag x: <f=x>{"k": 1}</f>"#,
+            r#"argument k: "k": 1"#,
+            "tag x: <f=x>{…"
+        ]
+    );
+}
+
 #[test]
 fn limits_on_tokens_are_told_apart_from_the_grammar() {
     let number = compiled(&GrammarSource::regex("a[0-9]{3}|b"));

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright._decoder import Decoder
+from maskwright._trace import Trace
 
 @type_check_only
 class _Tensor(Protocol):
@@ -643,15 +644,25 @@ class CompiledGrammar:
 class TraceSteps:
     """The steps of a trace."""
     def __new__(cls, title: str, model: str | None, prompt: str | None) -> TraceSteps: ...
-    def step(
+    def ask(
         self,
         logits: np.ndarray,
         mask: np.ndarray | None,
-        token: int,
         matcher: Matcher | None = None,
         tokenizer: Tokenizer | None = None,
+        mask_us: float | None = None,
     ) -> None:
-        """Notes a token, with the model's logits and the mask that it was taken with: packed words, or None if all were allowed."""
+        """Notes the model's logits for the next token, and the mask that it will be taken with: packed words, or None if all are allowed.
+        `mask_us` is what the mask took, in microseconds.
+        """
+    def follow(self, tokens: list[int], ends: list[int] | None = None) -> None:
+        """Brings the steps to the tokens of the text, up to one of `ends`; by default those of the tokenizer. A token that differs takes the
+        place of the one that was there, and those after it are forgotten.
+        """
+    def answer(self, token: int) -> None:
+        """Notes one more token."""
+    def clear(self) -> None:
+        """Forgets all steps."""
     def __len__(self) -> int: ...
     def html(self) -> str:
         """The page."""
@@ -889,6 +900,7 @@ class Matcher:
         tries: int | None = None,
         temperature: float = 1.0,
         seed: int = 0,
+        trace: Trace | None = None,
     ) -> list[Hypothesis]:
         """Searches for texts that go on from here, over many calls of a model, and returns them as a list of Hypothesis,
         the best first: whole ones before others. The state does not change. "beam" and "best-of" rank texts by their likelihood
@@ -901,6 +913,7 @@ class Matcher:
           probabilities among the texts of the grammar.
         * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
         * `temperature` and `seed` are for the strategies that draw at random.
+        * `trace`: a Trace, which then shows what the search tried.
 
         A matcher with `max_tokens` finds whole texts within it; without it, texts are cut off at 256 tokens.
 

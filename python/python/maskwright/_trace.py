@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ class Trace:
     * `of`: the `Matcher` that makes the masks, so that a trace knows the path in a schema's value and why a token was refused; or a
       `CompiledGrammar` or `Tokenizer`, for the tokens' texts alone. Without it tokens are shown by their ids.
     * `title`, `model`, `prompt`: what the page says of itself.
+
+    Other programs fill it in by themselves: `LogitsProcessor(grammar, trace=trace)` in transformers and llama-cpp-python, and
+    `Matcher.search(trace=trace)`, whose page shows the tree of the search.
 
     >>> trace = Trace(matcher, model="smollm2")                 # doctest: +SKIP
     >>> while not matcher.is_terminated():                      # doctest: +SKIP
@@ -43,26 +47,32 @@ class Trace:
         self._tokenizer = grammar.tokenizer if isinstance(grammar, CompiledGrammar) else grammar
         self._steps = TraceSteps(title, model, prompt)
 
-    def step(self, logits: Any, mask: Any, token: int) -> None:
+    def step(self, logits: Any, mask: Any, token: int, *, mask_us: float | None = None) -> None:
         """Notes a token before the matcher takes it.
 
         `logits`: those of the model, before any mask, of shape (vocabulary,). `mask`: the packed mask, of shape (words,) or (1, words), or
-        None if every token was allowed. Both may be numpy arrays or tensors of torch, on any device.
+        None if every token was allowed. Both may be numpy arrays or tensors of torch, on any device. `mask_us`: what the mask took, in
+        microseconds, to be shown.
 
         Raises TypeError or ValueError for what is no row of numbers, ValueError for an id that is out of range.
         """
-        scores = _row("logits", logits)
-        if not np.issubdtype(scores.dtype, np.floating):
-            raise TypeError(f"the logits are of type {scores.dtype}, expected a floating point type")
-        words = None if mask is None else _row("mask", mask)
-        if words is not None:
-            if words.dtype != np.int32:
-                raise TypeError(f"the mask is of type {words.dtype}, expected int32")
-            words = np.ascontiguousarray(words).view(np.uint32)
+        scores = _scores(logits)
         if not 0 <= token < len(scores):
             raise ValueError(f"token {token} is out of range: there are {len(scores)} logits")
-        scores = np.ascontiguousarray(scores, dtype=np.float32)
-        self._steps.step(scores, words, token, self._matcher, self._tokenizer)
+        self._steps.ask(scores, _words(mask), self._matcher, self._tokenizer, mask_us)
+        self._steps.answer(token)
+
+    def _begin(self) -> None:
+        """Forgets what was noted, for another generation."""
+        self._steps.clear()
+
+    def _ask(self, logits: Any, mask: Any, matcher: Matcher, mask_us: float) -> None:
+        """Notes what the next token is chosen from, for hosts that tell the token later: by `_follow`."""
+        self._steps.ask(_scores(logits), _words(mask), matcher, matcher.grammar.tokenizer, mask_us)
+
+    def _follow(self, tokens: Sequence[int], ends: Sequence[int]) -> None:
+        """Brings the trace to the tokens of a text, whose last ones may have changed, up to one that ends it."""
+        self._steps.follow(list(tokens), list(ends))
 
     def __len__(self) -> int:
         """How many tokens were noted."""
@@ -100,6 +110,22 @@ class Trace:
         page = html.escape(self.html(), quote=True)
         style = "width:100%;height:640px;border:0"
         return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+
+
+def _scores(logits: Any) -> np.ndarray:
+    scores = _row("logits", logits)
+    if not np.issubdtype(scores.dtype, np.floating):
+        raise TypeError(f"the logits are of type {scores.dtype}, expected a floating point type")
+    return np.ascontiguousarray(scores, dtype=np.float32)
+
+
+def _words(mask: Any) -> np.ndarray | None:
+    if mask is None:
+        return None
+    words = _row("mask", mask)
+    if words.dtype != np.int32:
+        raise TypeError(f"the mask is of type {words.dtype}, expected int32")
+    return np.ascontiguousarray(words).view(np.uint32)
 
 
 def _row(name: str, values: Any) -> np.ndarray:

@@ -82,6 +82,22 @@ pub trait Words: Send + Sync + fmt::Debug {
 
     /// Why the first byte of `next` cannot follow `text`, as the grammar says; `None` if there are no better words than what was expected.
     fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String>;
+
+    /// The parts of a text that have a name, an outer one before those within, as far as they are known by their marks.
+    fn regions(&self, text: &[u8]) -> Vec<TextRegion>;
+}
+
+/// A part of a text that has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextRegion {
+    /// What it is: `tag`, `tool` or `argument`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// The bytes of the text where it begins, and ends; no end if the text ends before.
+    pub start: usize,
+    /// See `start`.
+    pub end: Option<usize>,
 }
 
 /// The place after a text, in the words of its source.

@@ -11,7 +11,7 @@ mod walk;
 use serde_json::Value;
 
 use crate::PropertyOrder;
-use place::{Place, Spot, container_length, pointer, shortened, string_of};
+use place::{Place, Spot, container_length, members, pointer, shortened, string_of};
 use walk::{Applied, applied};
 
 /// A keyword that holds of the value at a place.
@@ -59,6 +59,12 @@ impl SchemaWords {
     /// How long the array or object is that a text begins with; `None` if it is not whole.
     pub fn value_length(text: &[u8]) -> Option<usize> {
         container_length(text)
+    }
+
+    /// The members of the object that a text begins with: their names, and where each begins and ends in the text; no end if the text
+    /// ends before.
+    pub fn members(text: &[u8]) -> Vec<(String, usize, Option<usize>)> {
+        members(text)
     }
 
     /// Where a text is, as a JSON pointer into the value that it writes: to the value in progress, or that is next; of a key, to the object

@@ -172,6 +172,32 @@ pub(super) fn container_length(text: &[u8]) -> Option<usize> {
     None
 }
 
+/// The members of the object that a text begins with: their names, and where each begins and ends.
+pub(super) fn members(text: &[u8]) -> Vec<(String, usize, Option<usize>)> {
+    let mut members = Vec::new();
+    let is_between = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':');
+    let past = |at: usize| at + text[at..].iter().take_while(|byte| is_between(byte)).count();
+    let mut at = past(0);
+    if text.get(at) != Some(&b'{') {
+        return members;
+    }
+    at = past(at + 1);
+    while text.get(at) == Some(&b'"') {
+        let begin = at;
+        let Some(length) = scalar_length(&text[at..]) else { break };
+        let name = string_of(&text[at..at + length]).unwrap_or_default();
+        at = past(at + length);
+        let length = match text.get(at) {
+            Some(b'{' | b'[') => container_length(&text[at..]),
+            _ => scalar_length(&text[at..]),
+        };
+        members.push((name, begin, length.map(|length| at + length)));
+        let Some(length) = length else { break };
+        at = past(at + length);
+    }
+    members
+}
+
 /// The most characters of a keyword's value that are shown.
 const MAX_SHOWN: usize = 80;
 

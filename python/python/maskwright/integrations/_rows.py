@@ -64,7 +64,7 @@ class Rows:
         n_rows_each = n_rows // len(grammars)
         self._kinds = [kinds[id(grammar)] for grammar in grammars for _ in range(n_rows_each)]
         self._n_vocab = max(kind.n_vocab for kind in kinds.values())
-        self._matchers = [kind.start.fork() for kind in self._kinds]
+        self.matchers = [kind.start.fork() for kind in self._kinds]
         self._n_accepted = [0] * n_rows
         self._written = self.prompts[:, self.prompt_len :]
         # Beams stay within their prompt: rows with the same prompt and grammar, which are neighbours.
@@ -74,6 +74,10 @@ class Rows:
         ]
         self._group = np.cumsum(is_first)
 
+    def ends(self, row: int) -> list[int]:
+        """The ids that end the text of a row."""
+        return self._kinds[row].ends
+
     @property
     def width(self) -> int:
         """The number of tokens of each row, those of the prompt included."""
@@ -82,7 +86,7 @@ class Rows:
     def continues(self, ids: npt.NDArray[np.int64]) -> bool:
         """Whether rows of prompts and texts are those of this generation."""
         n_rows, width = ids.shape
-        has_shape = n_rows == len(self._matchers) and width >= self.prompt_len
+        has_shape = n_rows == len(self.matchers) and width >= self.prompt_len
         return has_shape and bool((ids[:, : self.prompt_len] == self.prompts).all())
 
     def update(self, written: npt.NDArray[np.int64]) -> list[Refusal]:
@@ -90,16 +94,16 @@ class Rows:
 
         If it raises, the states are of no further use.
         """
-        if len(written) != len(self._matchers):
-            raise ValueError(f"{len(written)} rows in a generation that began with {len(self._matchers)}")
-        before, matchers, n_accepted = self._written, self._matchers, self._n_accepted
+        if len(written) != len(self.matchers):
+            raise ValueError(f"{len(written)} rows in a generation that began with {len(self.matchers)}")
+        before, matchers, n_accepted = self._written, self.matchers, self._n_accepted
         n_common = min(before.shape[1], written.shape[1])
         is_same = (written[:, :n_common] == before[:, :n_common]).all(axis=1)
         parents = [
             (row, n_common) if is_same[row] else self._nearest(row, written[row, :n_common]) for row in range(len(matchers))
         ]
         n_children = Counter(parent for parent, _ in parents)
-        self._matchers, self._n_accepted, self._written = [], [], written.copy()
+        self.matchers, self._n_accepted, self._written = [], [], written.copy()
         refusals = []
         for row, (parent, n_shared) in enumerate(parents):
             # The last child takes its parent's matcher, the others fork it before.
@@ -113,7 +117,7 @@ class Rows:
             if n < written.shape[1] and not matcher.is_terminated():
                 token = int(written[row, n])
                 refusals.append(Refusal(row, n, token, matcher.explain(token)))
-            self._matchers.append(matcher)
+            self.matchers.append(matcher)
             self._n_accepted.append(n)
         return refusals
 
@@ -122,10 +126,10 @@ class Rows:
 
         Raises BatchError if masks cannot be made.
         """
-        mask = allocate_token_bitmask(len(self._matchers), max(width, self._n_vocab))
+        mask = allocate_token_bitmask(len(self.matchers), max(width, self._n_vocab))
         mask[list(skip)] = -1
-        rows = [row for row in range(len(self._matchers)) if row not in skip]
-        fill_next_token_bitmask_batch([self._matchers[row] for row in rows], mask, rows)
+        rows = [row for row in range(len(self.matchers)) if row not in skip]
+        fill_next_token_bitmask_batch([self.matchers[row] for row in rows], mask, rows)
         for row in rows:
             self._kinds[row].put_host_ends(mask[row])
         return mask
@@ -151,6 +155,7 @@ class _Kind:
         host_ends = sorted(set(self.own_ends if host_ends is None else host_ends))
         #: Empty if they are the tokenizer's own, or if a text has no such token at its end.
         self.host_ends = host_ends if self.own_ends not in ([], host_ends) else []
+        self.ends = self.host_ends or self.own_ends
 
     def as_own_ends(self, tokens: list[int]) -> list[int]:
         """The tokens, with one that ends a text for the matcher in the place of one that does for the host."""

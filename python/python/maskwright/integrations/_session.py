@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
@@ -23,6 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer
+from maskwright._trace import Trace
 from maskwright.integrations._rows import Refusal, Rows
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Call(NamedTuple):
     """The ids at which the host stops."""
     pads: Callable[[], Sequence[int] | None] = lambda: None
     """The ids that the host writes after the end of a row."""
+    has_beams: bool = False
+    """Whether rows take each other's places."""
     drafts: bool = False
     """Whether rows may have tokens that no mask allowed: drafted ones, or beams without any hope."""
 
@@ -51,13 +55,16 @@ class Call(NamedTuple):
 class Session:
     """The generations of one processor, one after the other."""
 
-    def __init__(self, grammars: Sequence[CompiledGrammar], max_tokens: int | None) -> None:
+    def __init__(
+        self, grammars: Sequence[CompiledGrammar], max_tokens: int | None, traces: Sequence[Trace] = ()
+    ) -> None:
         if not grammars:
             raise ValueError("no grammar: expected one, or a list of one for each prompt of the batch")
         if max_tokens is not None and max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens}, expected 1 or more (or None)")
         self._grammars = grammars
         self._max_tokens = max_tokens
+        self.traces = traces
         self._rows: Rows | None = None
         self._key: object = None
         self._is_warned = False
@@ -66,13 +73,14 @@ class Session:
         """The next step begins a new generation."""
         self._rows = self._key = None
 
-    def masks(self, ids: Any, width: int, call: Call) -> npt.NDArray[np.int32]:
-        """The masks of the rows `ids`, a 2-D array or tensor, for scores of `width` tokens.
+    def masks(self, ids: Any, scores: Any, call: Call) -> npt.NDArray[np.int32]:
+        """The masks of the rows `ids`, for their `scores`. Both are 2-D arrays or tensors.
 
         Raises ValueError for a token that the grammar refuses, unless the host pads or drafts.
         """
         # If this call raises, the next one begins anew.
         rows, self._rows = self._rows, None
+        width = scores.shape[1]
         if rows is None or not self._goes_on(rows, ids, call):
             self._check_width(width)
             prompts = as_array(ids)
@@ -80,14 +88,39 @@ class Session:
             if call.max_length is not None:
                 limits.append(max(call.max_length - prompts.shape[1], 0))
             rows = Rows(self._grammars, prompts, max_tokens=min(limits, default=None), host_ends=call.ends())
+            self._begin_traces(len(prompts), call)
         refusals = rows.update(as_array(ids[:, rows.prompt_len :]))
         pads = call.pads() if refusals else None
         for refusal in refusals:
             if not call.drafts and refusal.token not in (pads or ()):
                 raise refused(refusal)
+        begin = time.perf_counter()
         mask = rows.masks(width, skip=[refusal.row for refusal in refusals])
         self._rows, self._key = rows, call.key
+        if self.traces:
+            mask_us = (time.perf_counter() - begin) * 1e6 / len(mask)
+            self.follow(ids)
+            for row, trace in enumerate(self.traces):
+                if not rows.matchers[row].is_terminated():
+                    trace._ask(scores[row], mask[row], rows.matchers[row], mask_us)
         return mask
+
+    def follow(self, ids: Any) -> None:
+        """Tells the traces which tokens the rows have."""
+        if self._rows is not None:
+            written = as_array(ids[:, self._rows.prompt_len :])
+            for row, trace in enumerate(self.traces):
+                trace._follow(written[row].tolist(), self._rows.ends(row))
+
+    def _begin_traces(self, n_rows: int, call: Call) -> None:
+        if not self.traces:
+            return
+        if call.has_beams:
+            raise ValueError("a trace is of one text, not of beams: search with Matcher.search(trace=trace), which shows the tree")
+        if len(self.traces) != n_rows:
+            raise ValueError(f"a trace is of one text: there are {n_rows} rows, but {len(self.traces)} traces. Give a list of one for each row")
+        for trace in self.traces:
+            trace._begin()
 
     def _check_width(self, width: int) -> None:
         """Checks that the grammars fit a model with scores for `width` tokens. A model may have a few more than its tokenizer.
@@ -160,6 +193,17 @@ def grammars_of(given: Any, make_compiler: Callable[[], Compiler]) -> list[Compi
     compiler = functools.cache(make_compiler)
     compiled = {id(one): one if isinstance(one, CompiledGrammar) else compiler().compile(one) for one in each}
     return [compiled[id(one)] for one in each]
+
+
+def traces_of(given: Any) -> list[Trace]:
+    """The traces that a user gives: none, one, or a list of them."""
+    traces = [] if given is None else list(given) if isinstance(given, list | tuple) else [given]
+    for trace in traces:
+        if not isinstance(trace, Trace):
+            raise TypeError(f"trace is a {type(trace).__name__}, expected a Trace, or a list of one for each row")
+    if len({id(trace) for trace in traces}) != len(traces):
+        raise ValueError("a trace is of one text: the same one is given twice")
+    return traces
 
 
 _COMPILERS: WeakKeyDictionary[Any, tuple[object, Compiler]] = WeakKeyDictionary()

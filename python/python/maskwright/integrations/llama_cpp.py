@@ -13,7 +13,8 @@ import numpy as np
 
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer
-from maskwright.integrations._session import Call, Session, compiler_of, grammars_of, running_call
+from maskwright._trace import Trace
+from maskwright.integrations._session import Call, Session, compiler_of, grammars_of, running_call, traces_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,6 +29,7 @@ class LogitsProcessor:
       a grammar that isn't compiled needs it. The compiler made for a model is kept as long as that lives.
     * `max_tokens`: the most tokens of a text, the end-of-sequence token included. The `max_tokens` of a completion
       limits it by itself: texts are complete within them.
+    * `trace`: a `Trace` that shows the last text. It has the last token only if no other was allowed: a processor is not told.
 
     A processor can be used for one call after the other, and with a draft model.
 
@@ -38,12 +40,14 @@ class LogitsProcessor:
     error: Exception | None
     """What went wrong in the last call, if anything did."""
 
-    def __init__(self, grammar: object, llama: Any = None, max_tokens: int | None = None) -> None:
+    def __init__(
+        self, grammar: object, llama: Any = None, max_tokens: int | None = None, *, trace: Trace | None = None
+    ) -> None:
         grammars = grammars_of(grammar, lambda: _compiler(llama))
         if len(grammars) != 1:
             raise ValueError(f"{len(grammars)} grammars, expected one: llama-cpp-python writes one text at a time")
         self._grammar: CompiledGrammar = grammars[0]
-        self._session = Session(grammars, max_tokens)
+        self._session = Session(grammars, max_tokens, traces_of(trace))
         self.error = None
 
     def reset(self) -> None:
@@ -58,8 +62,8 @@ class LogitsProcessor:
         self.error = None
         try:
             ids, call = self._call(np.asarray(input_ids))
-            mask = self._session.masks(ids[None], len(scores), call)
             masked = np.array(scores)
+            mask = self._session.masks(ids[None], masked[None], call)
             apply_token_bitmask_inplace(masked, mask[0])
         except Exception as error:
             self.error = error

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from maskwright._apply import apply_token_bitmask_inplace
-from maskwright.integrations._session import Call, Session, compiler_of_hf, grammars_of, running_call
+from maskwright._trace import Trace
+from maskwright.integrations._session import Call, Session, compiler_of_hf, grammars_of, running_call, traces_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,6 +36,7 @@ class LogitsProcessor:
     * `max_tokens`: the most tokens of a text, the end-of-sequence token included. In `generate`, `max_new_tokens` or
       `max_length` limits it by itself: texts are complete within them, and a limit that is too low for any text is a
       ValueError.
+    * `trace`: a `Trace` that shows the last generation, or a list with one for each row. Not for beams.
 
     Sampling, beam search, assisted decoding, `num_return_sequences`, left padding and scores wider than the tokenizer
     work as they are. Texts end with the ids at which `generate` stops. The scores are not changed in place. A processor
@@ -50,8 +52,16 @@ class LogitsProcessor:
     #: `generate_batch` gives a processor the tokens of many requests in one row, without saying whose they are.
     supports_continuous_batching = False
 
-    def __init__(self, grammar: object, tokenizer: Any = None, max_tokens: int | None = None) -> None:
-        self._session = Session(grammars_of(grammar, lambda: compiler_of_hf(tokenizer)), max_tokens)
+    def __init__(
+        self,
+        grammar: object,
+        tokenizer: Any = None,
+        max_tokens: int | None = None,
+        *,
+        trace: Trace | Sequence[Trace] | None = None,
+    ) -> None:
+        grammars = grammars_of(grammar, lambda: compiler_of_hf(tokenizer))
+        self._session = Session(grammars, max_tokens, traces_of(trace))
 
     def reset(self) -> None:
         """The next call begins a new generation. Calls of `generate` do so by themselves."""
@@ -67,7 +77,7 @@ class LogitsProcessor:
                 f"input_ids of shape {tuple(input_ids.shape)} with scores of shape {tuple(scores.shape)}, "
                 "expected (rows, tokens) with (rows, vocabulary)"
             )
-        mask = self._session.masks(input_ids, scores.shape[1], self._call())
+        mask = self._session.masks(input_ids, scores, self._call())
         masked = scores.copy() if isinstance(scores, np.ndarray) else scores.clone()
         apply_token_bitmask_inplace(masked, mask)
         return cast("Scores", masked)
@@ -83,13 +93,30 @@ class LogitsProcessor:
         if local is None:
             return Call()
         config = local["generation_config"]
+        criteria = local.get("prepared_stopping_criteria")
+        if self._session.traces and isinstance(criteria, list):
+            # Processors do not see the last token, criteria do.
+            seen = [one for one in criteria if isinstance(one, _Follower) and one.session is self._session]
+            criteria.extend([] if seen else [_Follower(self._session)])
         return Call(
             key=config,
             max_length=config.max_length,
             ends=lambda: _ids(config, "_eos_token_tensor"),
             pads=lambda: _ids(config, "_pad_token_tensor"),
+            has_beams="beam" in local["generation_mode"],
             drafts=local["generation_mode"] not in _WITHOUT_DRAFTS,
         )
+
+
+class _Follower:
+    """A stopping criterion that stops nothing, and tells the traces what was written."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+
+    def __call__(self, input_ids: Any, scores: Any, **kwargs: Any) -> bool:
+        self.session.follow(input_ids)
+        return False
 
 
 def _ids(config: Any, name: str) -> Sequence[int] | None:
