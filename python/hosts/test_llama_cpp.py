@@ -2,6 +2,7 @@
 
 import re
 
+import maskwright
 import pytest
 from conftest import MAX_NEW_TOKENS, NAMES, PROMPTS, check, run_guide
 from llama_cpp import Llama, LogitsProcessorList
@@ -67,3 +68,15 @@ def test_guide():
     names = run_guide("llama-cpp-python.md")
     text = names["done"]["choices"][0]["message"]["content"]
     assert re.fullmatch(r"[1-9](\+[1-9])*", text)
+
+
+def test_traces_have_the_texts(llama, gguf, gguf_grammars):
+    tokenizer = gguf_grammars["person"].tokenizer
+    for name in NAMES:
+        trace = maskwright.Trace()
+        processors = LogitsProcessorList([LogitsProcessor(gguf_grammars[name], trace=trace)])
+        for prompt in PROMPTS[:2]:
+            done = llama(prompt, max_tokens=MAX_NEW_TOKENS, temperature=0, logits_processor=processors)
+            text = tokenizer.decode([id for id in trace.token_ids if id not in tokenizer.eos_token_ids])
+            assert text.decode() == done["choices"][0]["text"], name
+            assert trace.cost_nats >= 0

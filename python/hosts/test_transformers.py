@@ -209,3 +209,23 @@ def test_overhead():
     print(f"  the processor's own share: {median['processor'] - parts:.0f}")
     # Slack for a busy machine; what it really is, the line above says.
     assert median["processor"] < 3 * parts
+
+
+def test_traces_have_the_tokens_of_the_texts(model, tokenizer, grammars):
+    """The last token too, which no processor sees; and none of the drafts that were refused."""
+    for name in NAMES:
+        for options in ({"do_sample": False}, {"do_sample": True, "top_k": 0}, {"do_sample": False, "prompt_lookup_num_tokens": 3}):
+            trace = maskwright.Trace()
+            processor = LogitsProcessor(grammars[name], trace=trace)
+            for seed, prompt in enumerate(PROMPTS[:2]):
+                inputs = tokenizer(prompt, return_tensors="pt").to(model.device)
+                torch.manual_seed(seed)
+                output = model.generate(**inputs, max_new_tokens=MAX_NEW_TOKENS, logits_processor=[processor], **options)
+                assert trace.token_ids == output[0, inputs["input_ids"].shape[1] :].tolist(), (name, options)
+                assert trace.cost_nats >= 0 and "<!doctype html>" in trace.html()
+    traces = [maskwright.Trace(), maskwright.Trace()]
+    texts, _ = texts_of(model, tokenizer, PROMPTS[:2], LogitsProcessor(grammars["person"], trace=traces), do_sample=False)
+    assert texts == [tokenizer.decode(trace.token_ids, skip_special_tokens=True) for trace in traces]
+    with pytest.raises(ValueError, match="not of beams"):
+        processor = LogitsProcessor(grammars["person"], trace=maskwright.Trace())
+        texts_of(model, tokenizer, PROMPTS[:1], processor, num_beams=2)

@@ -21,6 +21,7 @@ use crate::interrupt;
 use crate::limits::LimitCounts;
 use crate::report::ReportEntry;
 use crate::schema::{self, SchemaText, TagText};
+use crate::state::table;
 use crate::tokenizer::Tokenizer;
 use crate::work::detached;
 
@@ -633,10 +634,12 @@ pub(crate) struct CompiledGrammar {
 #[pymethods]
 impl CompiledGrammar {
     /// For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a list of ReportEntry in the
-    /// order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list.
+    /// order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list. Notebooks show it as a table.
     #[getter]
-    fn report(&self) -> Vec<ReportEntry> {
-        self.grammar.report().into_iter().flat_map(|report| report.entries()).map(ReportEntry::new).collect()
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let entries = self.grammar.report().into_iter().flat_map(|report| report.entries());
+        let entries: Vec<ReportEntry> = entries.map(ReportEntry::new).collect();
+        py.import("maskwright._report")?.getattr("Report")?.call1((entries,))
     }
 
     /// The compiler that made it.
@@ -695,6 +698,17 @@ impl CompiledGrammar {
     /// it shares with other grammars is the compiler's.
     fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
         detached(py, || self.grammar.memory_usage())
+    }
+
+    /// What the grammar is, what its texts begin with, and what of it is enforced, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let kind = self.grammar.kind().to_owned();
+        let mut rows = vec![("grammar", kind), ("tokens", self.own_tokenizer().n_vocab().to_string())];
+        if let Ok(state) = detached(py, || self.grammar.matcher().state())? {
+            rows.extend(state.expected().into_iter().map(|next| ("may begin with", next)));
+        }
+        let report: String = self.report(py)?.call_method0("_repr_html_")?.extract()?;
+        Ok(table(&rows) + &report)
     }
 
     fn __repr__(&self) -> String {

@@ -16,7 +16,7 @@ use crate::errors::{OrRaise, exception};
 use crate::interrupt::{stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Scores};
 use crate::search::{self, Hypothesis};
-use crate::state::State;
+use crate::state::{State, table};
 use crate::trace::TraceSteps;
 use crate::work::{Guarded, caught, renew, with};
 
@@ -494,6 +494,23 @@ impl Matcher {
             }
         }
         Ok(matcher)
+    }
+
+    /// The text so far and the state, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        if with(py, &self.matcher, |matcher| matcher.is_broken())? {
+            return Ok(table(&[("matcher", "a call failed within; make a new one".to_owned())]));
+        }
+        let (text, n_tokens, limit, state) = self.work(py, |matcher| {
+            Ok((matcher.text(), matcher.n_tokens(), matcher.max_tokens(), matcher.state().ok()))
+        })?;
+        let mut rows = vec![("text", String::from_utf8_lossy(&text).into_owned())];
+        rows.push(match limit {
+            Some(limit) => ("tokens", format!("{n_tokens} of at most {limit}")),
+            None => ("tokens", n_tokens.to_string()),
+        });
+        let state = state.map(|state| State::new(py, state)).transpose()?;
+        Ok(table(&rows) + &state.map_or_else(String::new, |state| state._repr_html_()))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

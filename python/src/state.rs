@@ -96,14 +96,9 @@ impl State {
     }
 
     /// The state as a table, for notebooks.
-    fn _repr_html_(&self) -> String {
-        let mut rows = String::new();
-        let mut row = |name: &str, value: &str| {
-            rows.push_str(&format!(
-                "<tr><th style=\"text-align:left\">{name}</th><td>{}</td></tr>",
-                escape_html(value)
-            ));
-        };
+    pub(crate) fn _repr_html_(&self) -> String {
+        let mut rows = Vec::new();
+        let mut row = |name: &'static str, value: &str| rows.push((name, value.to_owned()));
         if let Some(within) = &self.within {
             row("of", within);
         }
@@ -122,6 +117,14 @@ impl State {
         if self.is_complete {
             row("next", "the end of the text");
         }
-        format!("<table>{rows}</table>")
+        table(&rows)
     }
+}
+
+/// A table of names and values, for notebooks.
+pub(crate) fn table(rows: &[(&str, String)]) -> String {
+    let row = |(name, value): &(&str, String)| {
+        format!("<tr><th style=\"text-align:left\">{name}</th><td>{}</td></tr>", escape_html(value))
+    };
+    format!("<table>{}</table>", rows.iter().map(row).collect::<String>())
 }

@@ -102,6 +102,11 @@ impl TraceSteps {
         self.trace.steps.len()
     }
 
+    /// The tokens that were noted.
+    fn token_ids(&self) -> Vec<u32> {
+        self.trace.steps.iter().map(|step| step.token).collect()
+    }
+
     /// The page.
     fn html(&self) -> String {
         self.shown().html()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, assert_type
 import maskwright
 import numpy as np
 import numpy.typing as npt
-from maskwright import CompiledGrammar, Compiler, Keyword, Matcher, Next, ReportEntry, State, Tokenizer, Trace
+from maskwright import CompiledGrammar, Compiler, Keyword, Matcher, Next, Report, ReportEntry, State, Tokenizer, Trace
 from maskwright.integrations import diffusion, llama_cpp, outlines, transformers
 
 if TYPE_CHECKING:
@@ -178,7 +178,8 @@ def report(grammar: CompiledGrammar) -> list[str]:
     assert_type(grammar.memory_usage(), int)
     assert_type(CompiledGrammar.deserialize(grammar.serialize(), grammar.compiler, cancel=None), CompiledGrammar)
     assert grammar.tokenizer is grammar.compiler.tokenizer
-    entries: list[ReportEntry] = grammar.report
+    report: Report = grammar.report
+    entries: list[ReportEntry] = report
     for entry in entries:
         status: Literal["enforced", "enforced by the session", "annotation", "not enforced"] = entry.status
         assert status != "enforced" or entry.reason is None

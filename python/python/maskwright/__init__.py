@@ -68,6 +68,7 @@ from maskwright._maskwright import (
     likeliest_batch,
     tool_formats,
 )
+from maskwright._report import Report
 from maskwright._trace import Trace
 from maskwright._types import schema_from
 
@@ -90,6 +91,7 @@ __all__ = [
     "LimitError",
     "Matcher",
     "Next",
+    "Report",
     "ReportEntry",
     "SchemaError",
     "SchemaWarning",

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from maskwright._decoder import Decoder
+from maskwright._report import Report
 from maskwright._trace import Trace
 
 @type_check_only
@@ -607,9 +608,9 @@ class Compiler:
 class CompiledGrammar:
     """A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads."""
     @property
-    def report(self) -> list[ReportEntry]:
+    def report(self) -> Report:
         """For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a list of ReportEntry in the
-        order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list.
+        order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list. Notebooks show it as a table.
         """
     @property
     def compiler(self) -> Compiler:
@@ -635,6 +636,8 @@ class CompiledGrammar:
         """The same: a grammar does not change."""
     def __deepcopy__(self, _memo: Any) -> CompiledGrammar:
         """The same: a grammar does not change."""
+    def _repr_html_(self) -> str:
+        """What the grammar is, what its texts begin with, and what of it is enforced, for notebooks."""
     def memory_usage(self) -> int:
         """Approximate memory of the grammar, in bytes: its source and rules, and the tables that it has built so far. What
         it shares with other grammars is the compiler's.
@@ -663,6 +666,8 @@ class TraceSteps:
         """Notes one more token."""
     def clear(self) -> None:
         """Forgets all steps."""
+    def token_ids(self) -> list[int]:
+        """The tokens that were noted."""
     def __len__(self) -> int: ...
     def html(self) -> str:
         """The page."""
@@ -932,6 +937,8 @@ class Matcher:
 
         Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
         """
+    def _repr_html_(self) -> str:
+        """The text so far and the state, for notebooks."""
     def __reduce__(self) -> tuple[Any, ...]: ...
     @staticmethod
     def _replay(

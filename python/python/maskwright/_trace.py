@@ -79,6 +79,11 @@ class Trace:
         return len(self._steps)
 
     @property
+    def token_ids(self) -> list[int]:
+        """The tokens that were noted."""
+        return self._steps.token_ids()
+
+    @property
     def cost_nats(self) -> float | None:
         """What the grammar cut off of the model's probability, in nats: the sum of -ln of the probability of all that was allowed. None
         before the first step.
