@@ -113,7 +113,7 @@ fn tests(host: Host) -> &'static [&'static str] {
             "python/hosts/test_tool_calls.py",
             "python/hosts/test_diffusion_gemma.py",
         ],
-        Host::LlamaCpp => &["python/hosts/test_llama_cpp.py"],
+        Host::LlamaCpp => &["python/hosts/test_llama_cpp.py", "python/hosts/test_same_prompt.py"],
         Host::Outlines => &["python/hosts/test_outlines.py"],
         Host::Xgrammar | Host::Vllm | Host::VllmDrafts | Host::Newest | Host::Sglang | Host::ToolCalls => &[],
     }
@@ -138,6 +138,8 @@ fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -
             .trim()
             .into(),
     };
+    // One of the tests compares with the command line.
+    run(cargo().args(["build", "--quiet", "-p", "maskwright-cli"]))?;
     let folder = root().join("target/hosts-smollm2");
     if !folder.join("config.json").exists() {
         run(Command::new(environment.python()).arg("python/hosts/smollm2.py").args([&gguf, &folder]))?;
@@ -148,6 +150,7 @@ fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -
         .args(&arguments.passed_on)
         .env("MASKWRIGHT_HOSTS_GGUF", &gguf)
         .env("MASKWRIGHT_HOSTS_MODEL", &folder)
+        .env("MASKWRIGHT_HOSTS_CLI", target().join("debug/maskwright"))
         // Nothing is looked up on the model hub.
         .env("HF_HUB_OFFLINE", "1"))?;
     eprintln!("hosts: {} passed", files.join(", "));
