@@ -248,6 +248,11 @@ impl Canvas {
         work_on(py, &self.canvas, |canvas| canvas.is_possible())?.or_raise()
     }
 
+    /// Says in words why the masked positions cannot be filled; None if they can.
+    fn why_impossible(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        work_on(py, &self.canvas, |canvas| canvas.why_impossible())?.or_raise()
+    }
+
     /// For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
     /// neither was found out within the limit on work. At a known position, whether it could stand there instead.
     ///
@@ -318,13 +323,17 @@ impl Canvas {
 
     /// The tokens of the whole canvas, with some valid filling of the masked positions.
     ///
-    /// Raises ValueError if there is none.
+    /// Raises ValueError, with the reason, if there is none.
     fn complete(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        match work_on(py, &self.canvas, |canvas| canvas.complete())?.or_raise()? {
-            Some(ids) => Ok(ints(ids)),
-            None => {
-                Err(PyValueError::new_err("the canvas cannot be completed: no text has these tokens here"))
-            }
+        let completed = work_on(py, &self.canvas, |canvas| {
+            Ok::<_, Error>(match canvas.complete()? {
+                Some(ids) => Ok(ids),
+                None => Err(canvas.why_impossible()?.unwrap_or_default()),
+            })
+        })?;
+        match completed.or_raise()? {
+            Ok(ids) => Ok(ints(ids)),
+            Err(why) => Err(PyValueError::new_err(format!("the canvas cannot be completed: {why}"))),
         }
     }
 

@@ -290,6 +290,7 @@ def canvas(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     canvas = maskwright.Canvas(grammar, [None, None, None], padding_id=tokenizer.eos_token_ids[0])
     mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
     assert_type(canvas.is_possible(), bool)
+    assert_type(canvas.why_impossible(), str | None)
     status: Literal["possible", "impossible", "open"] = canvas.status
     answers: list[Literal["yes", "no", "open"]] = canvas.allows(0, tokenizer.encode("a"))
     assert (status, answers) == ("possible", ["yes"])

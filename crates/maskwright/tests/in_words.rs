@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use maskwright::infill::{Hole, Part};
 use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 
 const PERSON: &str = r#"{
@@ -349,4 +350,39 @@ fn hostile_texts_are_told_in_words() {
         );
         let _ = matcher.refusal(&[0xFF, 0, b'{', 0x80]);
     }
+}
+
+/// Why a template or canvas cannot be filled, after what can be.
+#[test]
+fn holes_that_cannot_be_filled_say_why() {
+    let person = person();
+    let text = |text: &str| Part::Text(text.as_bytes().to_vec());
+    let any = Part::Hole(Hole::Any);
+    for (parts, why) in [
+        (
+            vec![text(r#"{"name": "Ann", "hobbies": ["go"], "age": 200, "#), any.clone()],
+            r#""hobbies": ["go"], "age": 20⟂0, ; at /age: 200 is above "maximum": 120"#,
+        ),
+        (
+            vec![text(r#"{"name": ""#), any.clone(), text(r#"", "hobbies": ["chess", "polo"]}"#)],
+            r#"", "hobbies": ["chess", "⟂polo"]}; after `{"name":"#,
+        ),
+        (
+            vec![text(r#"{"name":3"#), any.clone()],
+            r#"{"name":⟂3; at /name: a number is not of "type": "string""#,
+        ),
+        (
+            vec![text("{"), Part::Hole(Hole::Exactly(1)), text("}")],
+            r#"⟂}; after `{"`: at the top: "}…" is none of"#,
+        ),
+    ] {
+        let told = person.template(parts).unwrap().why_impossible().unwrap().unwrap();
+        assert!(told.contains(why), "{told}");
+    }
+    let date = compiled(&GrammarSource::regex("[0-9]{4}-[0-9]{2}"));
+    let positions: Vec<Option<TokenId>> =
+        "20..-1x".bytes().map(|byte| (byte != b'.').then_some(TokenId(u32::from(byte)))).collect();
+    let mut canvas = date.canvas(&positions).unwrap();
+    let told = canvas.why_impossible().unwrap().unwrap();
+    assert!(told.contains("-1⟂x; after `20") && told.ends_with("-1`: expected a digit"), "{told}");
 }

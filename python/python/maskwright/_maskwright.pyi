@@ -1124,6 +1124,7 @@ class Canvas:
 
         Raises LimitError if the limit on work is reached first.
         """
+    def why_impossible(self) -> str | None: ...
     def allows(self, i: int, ids: Sequence[int]) -> list[Literal["yes", "no", "open"]]:
         """For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
         neither was found out within the limit on work. At a known position, whether it could stand there instead.

@@ -12,6 +12,7 @@ use maskwright_error::Error;
 use maskwright_vocabulary::{TokenId, mask_insert, mask_remove, mask_words};
 
 use crate::answer::{Answer, Infiller, NEAR_WORK, Place, Question, Solver, Witness};
+use crate::canvas::why;
 use crate::ground::InfillError;
 
 /// The most witnesses that are kept of tokens that were asked about, and of canvases before a change.
@@ -184,6 +185,19 @@ impl Canvas {
             CanvasStatus::Impossible => Ok(false),
             CanvasStatus::Open => Err(InfillError::open(self.solver.infiller.limits().work).into()),
         }
+    }
+
+    /// Why the masked positions cannot be filled: the known tokens that nothing can read, how far they can be read, and why not
+    /// further. `None` if they can be filled.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn why_impossible(&mut self) -> Result<Option<String>, Error> {
+        if self.is_possible()? {
+            return Ok(None);
+        }
+        let question = self.question(None);
+        why::impossible(&mut self.solver, &question).map(Some)
     }
 
     /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known position, instead of what is

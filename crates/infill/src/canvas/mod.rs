@@ -3,6 +3,7 @@
 #[allow(clippy::module_inception, reason = "the room's main thing")]
 mod canvas;
 mod template;
+mod why;
 
 pub use canvas::{Canvas, CanvasConfig, CanvasStatus, Verdict};
 pub use template::{Hole, Part, Template};

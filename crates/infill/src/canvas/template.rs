@@ -3,13 +3,13 @@
 //! Like a canvas, a template states questions and keeps the last witness. The masks of a hole's next token are exact
 //! unless the limit on work is reached.
 
-use maskwright_automata::Fuel;
 use maskwright_engine::{MaskStatus, Taken, written};
 use maskwright_error::Error;
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
-use crate::answer::{Answer, Infiller, Place, Question, Relation, Solver, Witness};
+use crate::answer::{Answer, Infiller, Place, Question, Solver, Witness};
 use crate::canvas::canvas::CanvasStatus;
+use crate::canvas::why;
 use crate::ground::InfillError;
 
 /// What a hole of a [`Template`] may be filled with.
@@ -112,49 +112,7 @@ impl Template {
             return Ok(None);
         }
         let (question, _) = self.question(None);
-        let infiller = self.solver.infiller.clone();
-        // One of the language itself, or of one that has all its texts.
-        let readers = infiller.readers();
-        let same = readers.iter().find(|reader| reader.relation == Relation::Same);
-        let Some(reader) =
-            same.or_else(|| readers.iter().find(|reader| reader.has_all())).or(readers.first())
-        else {
-            return Ok(Some(NOT_FILLED.to_owned()));
-        };
-        let lattice = question.lattices(reader, infiller.vocabulary()).0.swap_remove(0);
-        let blocked = reader.tables().blocked(&lattice, &Fuel::new(infiller.limits().work))?;
-        let place = question.places.get(blocked.position).map(|(place, _)| place);
-        let text = match place {
-            Some(Place::Text(text)) => text.to_vec(),
-            Some(&(Place::Token(token) | Place::Read(token))) => {
-                written(infiller.vocabulary(), token).into_owned()
-            }
-            Some(Place::Masked) => {
-                return Ok(Some(
-                    "the holes have too few tokens, or too many, for what stands around them".to_owned(),
-                ));
-            }
-            Some(Place::Free) => {
-                return Ok(Some("no text of the language has what stands after the last hole".to_owned()));
-            }
-            Some(Place::Nothing) => {
-                return Ok(Some(
-                    "the template holds a special token that the grammar does not name, or a byte 0xFF"
-                        .to_owned(),
-                ));
-            }
-            None if question.places.is_empty() => {
-                return Ok(Some("the empty text is not in the language".to_owned()));
-            }
-            None => return Ok(Some(NOT_FILLED.to_owned())),
-        };
-        let n_read = blocked.n_bytes.min(text.len());
-        let text_shown = shown(&text[..n_read], &text[n_read..]);
-        Ok(Some(if n_read < text.len() {
-            format!("no text of the language goes on like this at `⟂`: {text_shown}")
-        } else {
-            format!("nothing that can follow completes the text up to `⟂`: {text_shown}")
-        }))
+        why::impossible(&mut self.solver, &question).map(Some)
     }
 
     /// Writes to `mask` the tokens that can follow `prefix` in hole `hole`, such that the rest of the hole and
@@ -340,9 +298,6 @@ impl Template {
     }
 }
 
-/// Why a template is impossible whose parts can be read one by one.
-const NOT_FILLED: &str = "no text of the language has all parts of the template";
-
 fn push_hole(steps: &mut Vec<(Place, Option<u32>)>, hole: Hole) {
     let first = steps.len();
     match hole {
@@ -364,13 +319,6 @@ fn push_next(steps: &mut Vec<(Place, Option<u32>)>, hole: Hole, n_written: usize
         Hole::AtMost(n) => push_hole(steps, Hole::AtMost(n - n_written)),
         Hole::Exactly(n) => push_hole(steps, Hole::Exactly(n - n_written)),
     }
-}
-
-/// The neighbourhood of a place in a text, with a mark in between.
-fn shown(before: &[u8], after: &[u8]) -> String {
-    let before = &before[before.len().saturating_sub(40)..];
-    let after = &after[..after.len().min(20)];
-    format!("{}⟂{}", before.escape_ascii(), after.escape_ascii())
 }
 
 impl std::fmt::Debug for Template {

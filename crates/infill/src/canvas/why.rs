@@ -1,0 +1,126 @@
+//! Why holes cannot be filled, in words.
+
+use maskwright_automata::Fuel;
+use maskwright_engine::{Matcher, Taken, text_parts, written};
+use maskwright_error::Error;
+use maskwright_vocabulary::Vocabulary;
+
+use crate::answer::{Answer, Place, Question, Relation, Solver};
+
+/// Why a question has no text whose parts can be read one by one.
+const NOT_FILLED: &str = "no text of the language has all parts of it";
+
+/// The most bytes of a text that are shown before a place.
+const MOST_BEFORE: usize = 40;
+/// The most bytes that are shown after it.
+const MOST_AFTER: usize = 20;
+
+/// Why a question has no text: the known text that nothing can read, how far it can be read, and why not further.
+///
+/// # Errors
+/// If a limit is reached.
+pub(super) fn impossible(solver: &mut Solver, question: &Question) -> Result<String, Error> {
+    let infiller = solver.infiller.clone();
+    let vocabulary = infiller.vocabulary();
+    // One of the language itself, or of one that has all its texts.
+    let readers = infiller.readers();
+    let same = readers.iter().find(|reader| reader.relation == Relation::Same);
+    let Some(reader) = same.or_else(|| readers.iter().find(|reader| reader.has_all())).or(readers.first())
+    else {
+        return Ok(NOT_FILLED.to_owned());
+    };
+    let lattice = question.lattices(reader, vocabulary).0.swap_remove(0);
+    let blocked = reader.tables().blocked(&lattice, &Fuel::new(infiller.limits().work))?;
+    let (before, from) = question.places.split_at(blocked.position.min(question.places.len()));
+    let place = from.first().map(|(place, _)| place);
+    let Some(text) = place.and_then(|place| known(place, vocabulary)) else {
+        let why = match place {
+            Some(Place::Masked) => "there are too few tokens, or too many, for what stands around them",
+            Some(Place::Free) => "no text of the language has what stands after the last hole",
+            Some(Place::Nothing) => "there is a special token that the grammar does not name, or a byte 0xFF",
+            None if question.places.is_empty() => "the empty text is not in the language",
+            _ => NOT_FILLED,
+        };
+        return Ok(why.to_owned());
+    };
+    let (read, rest) = text.split_at(blocked.n_bytes.min(text.len()));
+    // With the known text on both sides.
+    let mut texts: Vec<Vec<u8>> =
+        before.iter().rev().map_while(|(place, _)| known(place, vocabulary)).collect();
+    texts.reverse();
+    let before = [&texts.concat(), read].concat();
+    let texts: Vec<Vec<u8>> = from[1..].iter().map_while(|(place, _)| known(place, vocabulary)).collect();
+    let after = [rest, &texts.concat()].concat();
+    let cut = if after.len() > MOST_AFTER { "…" } else { "" };
+    let shown = format!("{}⟂{}{cut}", end_of(&before), visible(&after[..after.len().min(MOST_AFTER)]));
+    if rest.is_empty() {
+        return Ok(format!("nothing that can follow completes the text up to `⟂`: {shown}"));
+    }
+    let why = refusal(solver, question, blocked.position, read, &after);
+    let why = why.map_or_else(String::new, |why| format!("; {why}"));
+    Ok(format!("no text of the language goes on like this at `⟂`: {shown}{why}"))
+}
+
+/// Why `rest` cannot follow the places before `position` and `read`, in the words of the grammar's source. Where there are holes before it,
+/// it is said of one way to fill them; `None` where none is found.
+fn refusal(
+    solver: &mut Solver,
+    question: &Question,
+    position: usize,
+    read: &[u8],
+    rest: &[u8],
+) -> Option<String> {
+    let mut places = question.places[..position].to_vec();
+    let has_holes = places.iter().any(|(place, _)| matches!(place, Place::Masked | Place::Free));
+    places.extend(Place::text(read).map(|place| (place, None)));
+    places.push((Place::Free, Some(places.len() as u32 + 1)));
+    let ends = vec![places.len()];
+    let question = Question { places, ends, focus: None, keeps_text: false };
+    let Ok(Answer::Yes(witness)) = solver.answer(&question, None) else { return None };
+    let witness = solver.tidied(&question, witness).ok()?;
+    let infiller = &solver.infiller;
+    let known = (&infiller.readers()[witness.reader], &solver.blanks[..], &**infiller.vocabulary());
+    let mut parts = witness.parts(&question, known).unwrap_or_default();
+    if let Some(Some(Place::Text(after))) = witness.places.last() {
+        parts.truncate(parts.len().saturating_sub(text_parts(after).count()));
+    }
+    let mut session = Matcher::new(infiller.sessions()).unbounded();
+    for part in &parts {
+        let is_read = match part {
+            &Taken::Token(token) => session.accept_token(token).ok()?,
+            Taken::Bytes(bytes) => session.accept_bytes(bytes).ok()?,
+        };
+        if !is_read {
+            return None;
+        }
+    }
+    let why = match session.refusal(rest) {
+        Some(why) => why,
+        None => format!("expected {}", session.expected().ok()?.join(" or ")),
+    };
+    Some(if has_holes { format!("after `{}`: {why}", end_of(&session.text())) } else { why })
+}
+
+/// The text of a place that is known and can be read.
+fn known(place: &Place, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
+    match place {
+        Place::Text(text) => Some(text.to_vec()),
+        &(Place::Token(token) | Place::Read(token)) => Some(written(vocabulary, token).into_owned()),
+        Place::Masked | Place::Free | Place::Nothing => None,
+    }
+}
+
+/// The end of a text.
+fn end_of(text: &[u8]) -> String {
+    let cut = if text.len() > MOST_BEFORE { "…" } else { "" };
+    format!("{cut}{}", visible(&text[text.len().saturating_sub(MOST_BEFORE)..]))
+}
+
+/// A piece of a text, with control characters escaped.
+fn visible(text: &[u8]) -> String {
+    let escaped = |character: char| match character {
+        _ if character.is_control() => character.escape_default().collect(),
+        _ => vec![character],
+    };
+    String::from_utf8_lossy(text).chars().flat_map(escaped).collect()
+}
