@@ -206,6 +206,7 @@ fn a_tool_is_found_by_its_whole_name() {
         told(&tools, &call("search_web", r#"{"n": 9}"#)),
         r#"in search_web, at /n: 9 is above "maximum": 8"#
     );
+    assert_eq!(after(&tools, "<tool_call>\n{").state().unwrap().place(), None, "no rules of our own");
     let state = after(&tools, &call("set", r#"{"search": {"n": "#)).state().unwrap();
     assert_eq!((state.within.as_deref(), state.path.as_deref()), (Some("set"), Some("/search/n")));
 }

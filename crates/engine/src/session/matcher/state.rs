@@ -56,10 +56,12 @@ impl Matcher {
         {
             only.words = BLOCK.to_owned();
         }
-        let Some(place) = self.grammar().words().and_then(|words| words.place(&text)) else {
+        let Some(words) = self.grammar().words() else {
             state.rules = self.ask(|machine| Ok(rules(&mut machine.reader, config)))?;
             return Ok(state);
         };
+        // Rules that a schema, a tag or a list of tools became say nothing to a user.
+        let Some(place) = words.place(&text) else { return Ok(state) };
         (state.within, state.path, state.keywords) = (place.within, Some(place.path), place.keywords);
         if let Some(hint) = place.hint {
             // Which characters these may be says less.
