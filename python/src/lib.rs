@@ -43,6 +43,7 @@ mod search;
 mod state;
 mod tokenizer;
 mod trace;
+mod trace_ask;
 mod work;
 
 use pyo3::prelude::*;
@@ -91,6 +92,8 @@ mod _maskwright {
     use crate::tokenizer::Tokenizer;
     #[pymodule_export]
     use crate::trace::TraceSteps;
+    #[pymodule_export]
+    use crate::trace_ask::trace_ask;
     #[pymodule_export]
     use crate::work::{after_fork_in_child, after_fork_in_parent, before_fork};
 

@@ -1,16 +1,11 @@
 //! `maskwright.Trace`: what happened in a generation, as a page to look at.
-//!
-//! Arrays and tensors become contiguous rows in Python (`maskwright/_trace.py`).
 
 use maskwright::TokenId;
-use maskwright_decode::{Candidates, SearchOutcome, asked_step, branches, chosen_step, text_regions};
-use maskwright_trace::{N_CANDIDATES, Step, Trace};
-use numpy::PyReadonlyArray1;
+use maskwright_decode::{SearchOutcome, asked_step, branches, chosen_step, text_regions};
+use maskwright_trace::{Step, Trace};
 use pyo3::prelude::*;
 
 use crate::arguments::wrong_type;
-use crate::matcher::Matcher;
-use crate::tokenizer::Tokenizer;
 
 /// The steps of a trace.
 #[pyclass(module = "maskwright")]
@@ -29,35 +24,6 @@ impl TraceSteps {
     fn new(title: String, model: Option<String>, prompt: Option<String>) -> TraceSteps {
         let trace = Trace { title, model, prompt, ..Trace::default() };
         TraceSteps { trace, asked: None, start: None, tokenizer: None }
-    }
-
-    /// Notes the model's logits for the next token, and the mask that it will be taken with: packed words, or None if all are allowed.
-    /// `mask_us` is what the mask took, in microseconds.
-    #[pyo3(signature = (logits, mask, matcher=None, tokenizer=None, mask_us=None))]
-    fn ask(
-        &mut self,
-        py: Python<'_>,
-        logits: PyReadonlyArray1<'_, f32>,
-        mask: Option<PyReadonlyArray1<'_, u32>>,
-        matcher: Option<&Bound<'_, Matcher>>,
-        tokenizer: Option<&Bound<'_, Tokenizer>>,
-        mask_us: Option<f64>,
-    ) -> PyResult<()> {
-        let logits = logits.as_slice()?;
-        let all = vec![u32::MAX; logits.len().div_ceil(32)];
-        let mask = mask.as_ref().map_or(Ok(&all[..]), PyReadonlyArray1::as_slice)?;
-        let candidates = Candidates::of(logits, mask, N_CANDIDATES);
-        self.tokenizer = tokenizer.map(|tokenizer| tokenizer.get().0.clone());
-        if self.trace.steps.is_empty() {
-            self.start = matcher.map(|matcher| matcher.get().copied(py)).transpose()?;
-        }
-        let tokenizer = self.tokenizer.as_ref();
-        let step = match matcher {
-            Some(matcher) => matcher.get().asked_step(py, &candidates, tokenizer)?,
-            None => asked_step(Some(&candidates), None, tokenizer).unwrap_or_default(),
-        };
-        self.asked = Some(Step { mask_us, ..step });
-        Ok(())
     }
 
     /// Brings the steps to the tokens of the text, up to one of `ends`; by default those of the tokenizer. A token that differs takes the
@@ -129,6 +95,24 @@ impl TraceSteps {
 }
 
 impl TraceSteps {
+    /// Whether no token was noted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.trace.steps.is_empty()
+    }
+
+    /// Takes a step whose token is not known yet; `start` is the session before the first one.
+    pub(crate) fn ask(
+        &mut self,
+        step: Step,
+        start: Option<maskwright::Matcher>,
+        tokenizer: Option<maskwright::Tokenizer>,
+    ) {
+        if self.is_empty() {
+            self.start = start;
+        }
+        (self.asked, self.tokenizer) = (Some(step), tokenizer);
+    }
+
     /// The steps of a `maskwright.Trace`.
     ///
     /// # Errors

@@ -647,17 +647,6 @@ class CompiledGrammar:
 class TraceSteps:
     """The steps of a trace."""
     def __new__(cls, title: str, model: str | None, prompt: str | None) -> TraceSteps: ...
-    def ask(
-        self,
-        logits: np.ndarray,
-        mask: np.ndarray | None,
-        matcher: Matcher | None = None,
-        tokenizer: Tokenizer | None = None,
-        mask_us: float | None = None,
-    ) -> None:
-        """Notes the model's logits for the next token, and the mask that it will be taken with: packed words, or None if all are allowed.
-        `mask_us` is what the mask took, in microseconds.
-        """
     def follow(self, tokens: list[int], ends: list[int] | None = None) -> None:
         """Brings the steps to the tokens of the text, up to one of `ends`; by default those of the tokenizer. A token that differs takes the
         place of the one that was there, and those after it are forgotten.
@@ -1184,6 +1173,14 @@ class Canvas:
         """The current tokens of the positions; None if masked. Each access makes a new list."""
     def __len__(self) -> int: ...
 
+def trace_ask(
+    steps: TraceSteps,
+    logits: np.ndarray,
+    mask: np.ndarray | None,
+    matcher: Matcher | None = None,
+    tokenizer: Tokenizer | None = None,
+    mask_us: float | None = None,
+) -> None: ...
 def allocate_token_bitmask(batch: int, vocab_size: int) -> npt.NDArray[np.int32]:
     """A mask for each of `batch` sequences: an int32 array of shape (batch, ceil(vocab_size / 32)), all zero.
 

@@ -180,7 +180,8 @@ impl<'a> Driver<'a> {
 
     /// Notes for the outcome that a text has come to its last token; its other tokens have been noted.
     pub(crate) fn explore(&mut self, text: &[TokenId], log_likelihood: f64, step: Step) {
-        self.explored.note(text, log_likelihood, step);
+        let ended = if let Step::Ended(reason) = step { Some(reason) } else { None };
+        self.explored.note(text, log_likelihood, ended);
     }
 
     /// What the search found.

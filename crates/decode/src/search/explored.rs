@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use maskwright_vocabulary::TokenId;
 
-use super::driver::Step;
 use crate::generate::FinishReason;
 
 /// A token that a search tried, after those of its parents.
@@ -39,7 +38,7 @@ pub(super) struct Explored {
 
 impl Explored {
     /// Notes the last token of a text, whose other tokens have been noted.
-    pub(super) fn note(&mut self, text: &[TokenId], log_likelihood: f64, step: Step) {
+    pub(super) fn note(&mut self, text: &[TokenId], log_likelihood: f64, ended: Option<FinishReason>) {
         let Some((&id, before)) = text.split_last() else { return };
         let mut parent = None;
         for &id in before {
@@ -48,7 +47,6 @@ impl Explored {
         }
         let tokens = &mut self.tokens;
         self.children.entry((parent, id)).or_insert_with(|| {
-            let ended = if let Step::Ended(reason) = step { Some(reason) } else { None };
             tokens.push(ExploredToken { parent, id, log_likelihood, ended });
             tokens.len() - 1
         });
