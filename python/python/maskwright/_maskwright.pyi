@@ -1113,7 +1113,8 @@ class Canvas:
 
         Raises LimitError if the limit on work is reached first.
         """
-    def why_impossible(self) -> str | None: ...
+    def why_impossible(self) -> str | None:
+        """Says in words why the masked positions cannot be filled; None if they can."""
     def allows(self, i: int, ids: Sequence[int]) -> list[Literal["yes", "no", "open"]]:
         """For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
         neither was found out within the limit on work. At a known position, whether it could stand there instead.
@@ -1163,7 +1164,7 @@ class Canvas:
     def complete(self) -> list[int]:
         """The tokens of the whole canvas, with some valid filling of the masked positions.
 
-        Raises ValueError if there is none.
+        Raises ValueError, with the reason, if there is none.
         """
     @property
     def grammar(self) -> CompiledGrammar:
@@ -1180,7 +1181,10 @@ def trace_ask(
     matcher: Matcher | None = None,
     tokenizer: Tokenizer | None = None,
     mask_us: float | None = None,
-) -> None: ...
+) -> None:
+    """Notes the model's logits for the next token, and the mask that it will be taken with: packed words, or None if all are allowed.
+    `mask_us` is what the mask took, in microseconds.
+    """
 def allocate_token_bitmask(batch: int, vocab_size: int) -> npt.NDArray[np.int32]:
     """A mask for each of `batch` sequences: an int32 array of shape (batch, ceil(vocab_size / 32)), all zero.
 
