@@ -133,7 +133,7 @@ impl Template {
         let completed = work_on(py, &self.template, |template| {
             Ok::<_, Error>(match template.complete()? {
                 Some(text) => Ok(text),
-                None => Err(template.why_impossible()?.unwrap_or_default()),
+                None => Err(template.why_impossible().ok().flatten().unwrap_or_else(|| NO_TEXT.to_owned())),
             })
         })?;
         match completed.or_raise()? {
@@ -328,7 +328,8 @@ impl Canvas {
         let completed = work_on(py, &self.canvas, |canvas| {
             Ok::<_, Error>(match canvas.complete()? {
                 Some(ids) => Ok(ids),
-                None => Err(canvas.why_impossible()?.unwrap_or_default()),
+                // That it is impossible is known; the reason may take more work than there is.
+                None => Err(canvas.why_impossible().ok().flatten().unwrap_or_else(|| NO_TEXT.to_owned())),
             })
         })?;
         match completed.or_raise()? {
@@ -381,6 +382,9 @@ impl Canvas {
         Ok(format!("Canvas(positions={}, masked={n_masked})", self.n_positions))
     }
 }
+
+/// What is said where no better reason was found.
+const NO_TEXT: &str = "no text of the language has all that is known of it";
 
 fn status_name(status: CanvasStatus) -> &'static str {
     match status {

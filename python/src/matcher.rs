@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, ints, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
-use crate::errors::{OrRaise, exception};
+use crate::errors::OrRaise;
 use crate::interrupt::{stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Scores};
 use crate::search::{self, Hypothesis};
@@ -402,13 +402,11 @@ impl Matcher {
         let prompt_ids = vocabulary_ids(prompt_ids)?;
         let steps = trace.as_ref().map(TraceSteps::of).transpose()?;
         let session = self.copied(py)?;
+        let start = session.fork();
         let tokenizer = self.grammar.get().own_tokenizer();
         let (texts, outcome) = search::search(py, session, tokenizer, logits_fn, &prompt_ids, &options)?;
         if let Some(steps) = steps {
-            steps
-                .try_borrow_mut()?
-                .show_search(&outcome, self.copied(py)?, tokenizer)
-                .map_err(|error| exception(py, &error))?;
+            steps.try_borrow_mut()?.show_search(&outcome, start, tokenizer);
         }
         Ok(texts)
     }

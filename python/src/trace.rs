@@ -16,6 +16,8 @@ pub(crate) struct TraceSteps {
     /// The session before the first step.
     start: Option<maskwright::Matcher>,
     tokenizer: Option<maskwright::Tokenizer>,
+    /// The tokens that end texts; `None` for those of the tokenizer.
+    ends: Option<Vec<u32>>,
 }
 
 #[pymethods]
@@ -23,34 +25,28 @@ impl TraceSteps {
     #[new]
     fn new(title: String, model: Option<String>, prompt: Option<String>) -> TraceSteps {
         let trace = Trace { title, model, prompt, ..Trace::default() };
-        TraceSteps { trace, asked: None, start: None, tokenizer: None }
+        TraceSteps { trace, asked: None, start: None, tokenizer: None, ends: None }
     }
 
-    /// Brings the steps to the tokens of the text, up to one of `ends`; by default those of the tokenizer. A token that differs takes the
-    /// place of the one that was there, and those after it are forgotten.
-    #[pyo3(signature = (tokens, ends=None))]
-    fn follow(&mut self, tokens: Vec<u32>, ends: Option<Vec<u32>>) {
+    /// Brings the steps to the tokens of the text. A token that differs takes the place of the one that was there, and those after it are
+    /// forgotten. `ends` are the tokens that end texts.
+    fn follow(&mut self, tokens: Vec<u32>, ends: Vec<u32>) {
         let steps = &mut self.trace.steps;
         let n_same = steps.iter().zip(&tokens).take_while(|(step, token)| step.token == **token).count();
-        if steps.get(n_same).is_none() && steps.last().is_some_and(|last| last.is_end) {
-            return;
-        }
         if let Some(other) = steps.drain(n_same..).next() {
             self.asked = Some(other);
         }
+        self.ends = Some(ends);
         for &token in &tokens[n_same..] {
-            let step = self.asked.take().unwrap_or_default();
-            self.choose(step, token, ends.as_deref());
-            if self.trace.steps.last().is_some_and(|last| last.is_end) {
-                break;
-            }
+            self.answer(token);
         }
     }
 
     /// Notes one more token.
     fn answer(&mut self, token: u32) {
         let step = self.asked.take().unwrap_or_default();
-        self.choose(step, token, None);
+        let step = self.chosen(step, token);
+        self.trace.steps.push(step);
     }
 
     /// Forgets all steps.
@@ -61,16 +57,16 @@ impl TraceSteps {
             prompt: self.trace.prompt.take(),
             ..Trace::default()
         };
-        (self.asked, self.start) = (None, None);
+        (self.asked, self.start, self.ends) = (None, None, None);
     }
 
     fn __len__(&self) -> usize {
-        self.trace.steps.len()
+        self.trace.steps.len() + usize::from(self.last().is_some())
     }
 
     /// The tokens that were noted.
     fn token_ids(&self) -> Vec<u32> {
-        self.trace.steps.iter().map(|step| step.token).collect()
+        self.trace.steps.iter().chain(&self.last()).map(|step| step.token).collect()
     }
 
     /// The page.
@@ -90,11 +86,21 @@ impl TraceSteps {
 
     /// What the grammar cut off of the model's probability, in nats; None if nothing was measured.
     fn cost_nats(&self) -> Option<f64> {
-        self.shown().cost_nats()
+        let (known, last) = (self.trace.cost_nats(), self.last().and_then(|step| step.cost_nats()));
+        known.map_or(last, |known| Some(known + last.unwrap_or(0.0)))
     }
 }
 
 impl TraceSteps {
+    /// The steps of a `maskwright.Trace`.
+    ///
+    /// # Errors
+    /// TypeError if it is something else.
+    pub(crate) fn of<'py>(trace: &Bound<'py, PyAny>) -> PyResult<Bound<'py, TraceSteps>> {
+        let steps = trace.getattr("_steps").ok().and_then(|steps| steps.cast_into::<TraceSteps>().ok());
+        steps.ok_or_else(|| wrong_type(trace, "a Trace (or None)"))
+    }
+
     /// Whether no token was noted.
     pub(crate) fn is_empty(&self) -> bool {
         self.trace.steps.is_empty()
@@ -113,58 +119,49 @@ impl TraceSteps {
         (self.asked, self.tokenizer) = (Some(step), tokenizer);
     }
 
-    /// The steps of a `maskwright.Trace`.
-    ///
-    /// # Errors
-    /// TypeError if it is something else.
-    pub(crate) fn of<'py>(trace: &Bound<'py, PyAny>) -> PyResult<Bound<'py, TraceSteps>> {
-        let steps = trace.getattr("_steps").ok().and_then(|steps| steps.cast_into::<TraceSteps>().ok());
-        steps.ok_or_else(|| wrong_type(trace, "a Trace (or None)"))
-    }
-
-    /// Shows a search in the place of what was there.
-    ///
-    /// # Errors
-    /// If the session, which stands where the search began, reaches a limit.
+    /// Shows a search in the place of what was there. `matcher` stands where the search began. Places that cannot be told within the limits
+    /// are left out.
     pub(crate) fn show_search(
         &mut self,
         outcome: &SearchOutcome,
         mut matcher: maskwright::Matcher,
         tokenizer: &maskwright::Tokenizer,
-    ) -> Result<(), maskwright::Error> {
+    ) {
         self.clear();
         self.start = Some(matcher.fork());
         self.tokenizer = Some(tokenizer.clone());
-        self.trace.tree = branches(outcome, Some(tokenizer));
-        let Some(best) = outcome.best() else { return Ok(()) };
+        (self.trace.tree, self.trace.n_left_out) = branches(outcome, Some(tokenizer));
+        let Some(best) = outcome.best() else { return };
+        let mut is_known = true;
         for &id in best.tokens.iter().chain(&best.eos_id) {
-            let step = asked_step(None, Some(&matcher), Some(tokenizer))?;
+            let step = asked_step(None, Some(&matcher).filter(|_| is_known), Some(tokenizer));
             let is_end = best.eos_id == Some(id) && self.trace.steps.len() == best.tokens.len();
-            self.trace.steps.push(chosen_step(step, id, is_end, Some(tokenizer)));
-            matcher.accept_token(id)?;
+            let step = chosen_step(step.unwrap_or_default(), id, is_end, Some(tokenizer));
+            self.trace.steps.push(step);
+            is_known = is_known && matcher.accept_token(id).unwrap_or(false);
         }
-        Ok(())
     }
 
-    fn choose(&mut self, step: Step, token: u32, ends: Option<&[u32]>) {
+    fn chosen(&self, step: Step, token: u32) -> Step {
         let (id, tokenizer) = (TokenId(token), self.tokenizer.as_ref());
-        let is_end = match ends {
+        let is_end = match &self.ends {
             Some(ends) => ends.contains(&token),
             None => tokenizer.is_some_and(|tokenizer| tokenizer.eos_token_ids().contains(&id)),
         };
-        self.trace.steps.push(chosen_step(step, id, is_end, tokenizer));
+        chosen_step(step, id, is_end, tokenizer)
     }
 
-    /// The trace with its regions, and with the last token if no other was possible: hosts do not tell it.
+    /// The last token if no other was possible: some hosts do not tell it.
+    fn last(&self) -> Option<Step> {
+        let step = self.asked.as_ref().filter(|step| step.is_forced)?;
+        let only = step.allowed.first()?;
+        Some(self.chosen(step.clone(), only.token))
+    }
+
+    /// The trace with its last token and its regions.
     fn shown(&self) -> Trace {
         let mut trace = self.trace.clone();
-        if let Some(step) = self.asked.as_ref().filter(|step| step.is_forced)
-            && let Some(only) = step.allowed.first()
-        {
-            let (id, tokenizer) = (TokenId(only.token), self.tokenizer.as_ref());
-            let is_end = tokenizer.is_some_and(|tokenizer| tokenizer.eos_token_ids().contains(&id));
-            trace.steps.push(chosen_step(step.clone(), id, is_end, tokenizer));
-        }
+        trace.steps.extend(self.last());
         if let Some(start) = &self.start {
             trace.regions = text_regions(start, &trace.steps, 0);
         }

@@ -29,7 +29,7 @@ pub(crate) fn trace_ask(
     let mask = mask.as_ref().map_or(Ok(&all[..]), PyReadonlyArray1::as_slice)?;
     let candidates = Candidates::of(logits, mask, N_CANDIDATES);
     let tokenizer = tokenizer.map(|tokenizer| tokenizer.get().0.clone());
-    let start = match matcher.filter(|_| steps.borrow().is_empty()) {
+    let start = match matcher.filter(|_| steps.try_borrow().is_ok_and(|steps| steps.is_empty())) {
         Some(matcher) => Some(matcher.get().copied(py)?),
         None => None,
     };

@@ -468,6 +468,23 @@ def test_each_row_has_a_trace_of_its_own(compiler):
     assert [tokens_of(trace)[:-1] for trace in traces] == [["1", "2", "3"], ["4"]]
 
 
+@pytest.mark.parametrize("pad", [PAD, EOS])
+def test_padding_after_a_host_stopped_is_not_in_a_trace(compiler, pad):
+    """A criterion may stop one row of a batch in the middle of its text."""
+    traces = [maskwright.Trace(), maskwright.Trace()]
+    processor = transformers.LogitsProcessor(compiler.compile_regex("[0-9]{9}"), trace=traces)
+    criteria = []
+
+    def decode():
+        texts = [[*b"12", *[pad] * 7], [*b"345678901"]]
+        for n in range(9):
+            processor(np.array([[1, *text[:n]] for text in texts]), np.zeros((2, WIDTH), dtype=np.float32))
+        criteria[0](np.array([[1, *text] for text in texts]), None)
+
+    generate(processor, 30, decode, pad=pad, criteria=criteria)
+    assert [tokens_of(trace) for trace in traces] == [["1", "2"], list("345678901")]
+
+
 def test_drafts_that_are_refused_are_not_in_a_trace(compiler):
     trace = maskwright.Trace()
     processor = transformers.LogitsProcessor(compiler.compile_regex("[0-9]+"), trace=trace)
@@ -488,7 +505,7 @@ def test_a_trace_is_of_one_text(compiler):
     with pytest.raises(ValueError, match="given twice"):
         transformers.LogitsProcessor(grammar, trace=[trace, trace])
     processor = transformers.LogitsProcessor(grammar, trace=trace)
-    with pytest.raises(ValueError, match="there are 2 rows, but 1 trace"):
+    with pytest.raises(ValueError, match="1 trace for 2 rows, expected"):
         generate(processor, 20, lambda: allowed_by(processor, [[1], [1]]))
     with pytest.raises(ValueError, match="not of beams"):
         generate(processor, 20, lambda: allowed_by(processor, [[1]]), mode="beam_search")
@@ -501,4 +518,6 @@ def test_a_trace_in_llama_cpp(compiler):
     for text in (b"", b"1", b"12"):
         processor(np.array([5, *text], dtype=np.intc), np.zeros(WIDTH, dtype=np.single))
     # The end is the only token that may come, so it is shown although nobody tells it.
-    assert len(trace) == 2 and trace.text().count("forced") >= 1
+    assert len(trace) == 3 and trace.token_ids == [*b"12", EOS] and "3 tokens" in trace.text()
+    with pytest.raises(ValueError, match="2 traces, expected one"):
+        llama_cpp.LogitsProcessor(compiler.compile_regex("[0-9]{2}"), trace=[trace, maskwright.Trace()])

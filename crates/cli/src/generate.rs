@@ -118,6 +118,8 @@ fn generate_text(
         let before = traced.as_ref().map(Matcher::fork);
         let steps = trace::steps(&generation, before, prompt.healed.len(), &tokenizer)?;
         let regions = |matcher: &Matcher| text_regions(matcher, &steps, prompt.healed.len());
+        let found = found.as_ref().map(|(_, outcome)| branches(outcome, Some(&tokenizer)));
+        let (tree, n_left_out) = found.unwrap_or_default();
         let trace = Trace {
             regions: traced.as_ref().map_or_else(Vec::new, regions),
             steps,
@@ -125,7 +127,8 @@ fn generate_text(
             model: Some(arguments.model.clone()),
             grammar: source.map(Source::title),
             prompt: Some(given.to_owned()),
-            tree: found.map_or_else(Vec::new, |(_, outcome)| branches(&outcome, Some(&tokenizer))),
+            tree,
+            n_left_out,
             is_complete: Some(held.is_complete(generation.finish_reason)),
             ..Trace::default()
         };

@@ -42,10 +42,20 @@ pub(crate) fn steps(
         let kept = generation.candidates.get(index).filter(|kept| !kept.wanted.is_empty());
         // What is asked within the prompt's end is no question to the grammar.
         let asked = matcher.as_ref().filter(|_| n_repeated == 0);
+        let step = asked_step(kept, asked, Some(tokenizer))?;
+        let place = match asked {
+            Some(_) => (step.path, step.tokens_left),
+            None => {
+                let place = asked_step(None, matcher.as_ref(), None)?;
+                (place.path, place.tokens_left)
+            }
+        };
         let step = Step {
             allowed_mass: statistics.allowed_mass,
             mask_us: (!statistics.mask.is_zero()).then(|| statistics.mask.as_nanos() as f64 / 1e3),
-            ..asked_step(kept, asked, Some(tokenizer))?
+            path: place.0,
+            tokens_left: place.1,
+            ..step
         };
         let step = chosen_step(step, id, is_end, Some(tokenizer));
         steps.push(Step { is_forced: statistics.forced, ..step });

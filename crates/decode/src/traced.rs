@@ -5,7 +5,7 @@ use maskwright_trace::{Branch, Outcome, Region, Step};
 use maskwright_vocabulary::{TokenId, Tokenizer};
 
 use crate::candidates::{Candidate, Candidates};
-use crate::search::SearchOutcome;
+use crate::search::{ExploredToken, SearchOutcome};
 
 /// A step before its token is known: what the model wanted, and why some of it is refused.
 ///
@@ -73,9 +73,22 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
     let Some(words) = matcher.grammar().words() else { return Vec::new() };
     let mut text = matcher.text();
     let n_before = text.len();
-    text.extend(steps.iter().flat_map(|step| &step.text).skip(n_repeated));
-    // A place in all of the text, as one in the text of the steps.
-    let place = |at: usize| (at + n_repeated).saturating_sub(n_before);
+    // Where the text of each step begins: in the session's text, which has special tokens by their names, and in that of the steps.
+    let mut places = Vec::with_capacity(steps.len());
+    let (mut n_shown, mut n_left) = (0, n_repeated);
+    for step in steps {
+        let n_skipped = n_left.min(step.text.len());
+        n_left -= n_skipped;
+        let own = &step.text[n_skipped..];
+        places.push((text.len(), n_shown + n_skipped, own.len()));
+        let name = step.name.as_deref().filter(|_| step.text.is_empty() && !step.is_end);
+        text.extend_from_slice(name.map_or(own, str::as_bytes));
+        n_shown += step.text.len();
+    }
+    let place = |at: usize| match places.partition_point(|&(begin, ..)| begin <= at).checked_sub(1) {
+        Some(step) => places[step].1 + (at - places[step].0).min(places[step].2),
+        None => 0,
+    };
     let region = |TextRegion { kind, name, start, end }: TextRegion| Region {
         kind: kind.to_owned(),
         name: Some(name),
@@ -86,28 +99,68 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
     words.regions(&text).into_iter().filter(|region| !is_over(region)).map(region).collect()
 }
 
-/// The tree of a search. What was given up is told from what could have gone on only if the search was not broken off.
+/// The most branches of a tree that is shown.
+const MOST_BRANCHES: usize = 3_000;
+
+/// The tree of a search, and how many of its branches were left out since there are too many. It has the text that was found, others that
+/// were finished, and what was likeliest.
+///
+/// What was given up is told from what could have gone on only if the search was not broken off.
 #[must_use]
-pub fn branches(outcome: &SearchOutcome, tokenizer: Option<&Tokenizer>) -> Vec<Branch> {
-    let mut has_children = vec![false; outcome.explored.len()];
-    for parent in outcome.explored.iter().filter_map(|token| token.parent) {
+pub fn branches(outcome: &SearchOutcome, tokenizer: Option<&Tokenizer>) -> (Vec<Branch>, usize) {
+    let explored = &outcome.explored;
+    let mut has_children = vec![false; explored.len()];
+    for parent in explored.iter().filter_map(|token| token.parent) {
         has_children[parent] = true;
     }
-    let branch = |(token, has_children): (&crate::ExploredToken, bool)| Branch {
-        parent: token.parent,
-        text: tokenizer.map_or_else(Vec::new, |tokenizer| visible_text(token.id, tokenizer)),
-        log_probability: Some(token.log_likelihood),
-        outcome: match token.ended {
-            Some(reason) if reason.is_complete() => Outcome::Finished,
-            None if has_children || outcome.is_cancelled => Outcome::Open,
-            _ => Outcome::Dropped,
-        },
-    };
-    let mut branches: Vec<Branch> = outcome.explored.iter().zip(has_children).map(branch).collect();
-    for index in outcome.best().map_or_else(Vec::new, |best| outcome.path(best)) {
-        branches[index].outcome = Outcome::Chosen;
+    let chosen = outcome.best().map_or_else(Vec::new, |best| outcome.path(best));
+    let kept = shown_tokens(explored, &chosen);
+    // Of those that are shown, their place.
+    let mut shown = vec![None; explored.len()];
+    let mut branches: Vec<Branch> = Vec::with_capacity(kept.len());
+    for index in kept {
+        shown[index] = Some(branches.len());
+        let token = &explored[index];
+        branches.push(Branch {
+            parent: token.parent.and_then(|parent| shown[parent]),
+            text: tokenizer.map_or_else(Vec::new, |tokenizer| visible_text(token.id, tokenizer)),
+            log_probability: Some(token.log_likelihood),
+            outcome: match token.ended {
+                _ if chosen.contains(&index) => Outcome::Chosen,
+                Some(reason) if reason.is_complete() => Outcome::Finished,
+                None if has_children[index] || outcome.is_cancelled => Outcome::Open,
+                _ => Outcome::Dropped,
+            },
+        });
     }
-    branches
+    let n_left_out = explored.len() - branches.len();
+    (branches, n_left_out)
+}
+
+/// Which tokens of a tree are shown, ascending, each with its parents.
+fn shown_tokens(explored: &[ExploredToken], chosen: &[usize]) -> Vec<usize> {
+    if explored.len() <= MOST_BRANCHES {
+        return (0..explored.len()).collect();
+    }
+    let mut likeliest: Vec<usize> = (0..explored.len()).collect();
+    likeliest
+        .sort_by(|&left, &right| explored[right].log_likelihood.total_cmp(&explored[left].log_likelihood));
+    let is_finished = |index: &usize| explored[*index].ended.is_some_and(|reason| reason.is_complete());
+    // Half of the room is for whole texts.
+    let finished = likeliest.iter().copied().filter(is_finished).map(|index| (index, MOST_BRANCHES / 2));
+    let others = likeliest.iter().map(|&index| (index, MOST_BRANCHES));
+    let mut is_shown = vec![false; explored.len()];
+    chosen.iter().for_each(|&index| is_shown[index] = true);
+    let mut n_shown = chosen.len();
+    for (index, room) in finished.chain(others) {
+        let path = std::iter::successors(Some(index), |&index| explored[index].parent);
+        let new: Vec<usize> = path.take_while(|&index| !is_shown[index]).collect();
+        if n_shown + new.len() <= room {
+            n_shown += new.len();
+            new.into_iter().for_each(|index| is_shown[index] = true);
+        }
+    }
+    (0..explored.len()).filter(|&index| is_shown[index]).collect()
 }
 
 /// A token as it is shown: its text, or the name of a special one.

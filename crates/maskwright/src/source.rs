@@ -19,6 +19,7 @@ use maskwright_tags::ToolCallOptions;
 use maskwright_vocabulary::Vocabulary;
 use maskwright_vocabulary::saved::{self, Magic, Refused};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::json_schema::SchemaDocuments;
 use crate::lark::Imports;
@@ -112,14 +113,22 @@ pub enum Parsed {
 }
 
 impl HasSchemas for GrammarSource {
-    fn schemas(&self) -> Option<(Schemas, &str, PropertyOrder)> {
+    fn schemas(&self) -> Option<Schemas> {
         match &self.notation {
-            Notation::JsonSchema { text, config } if config.style == Style::Json => {
-                Some((Schemas::Whole, text, config.property_order))
+            Notation::JsonSchema { config, .. } if config.style == Style::Json => Some(Schemas::Whole),
+            Notation::StructuralTag { .. } => Some(Schemas::OfTags),
+            Notation::ToolCalls { .. } => Some(Schemas::OfTools),
+            _ => None,
+        }
+    }
+
+    fn document(&self) -> Option<(Value, PropertyOrder)> {
+        match &self.notation {
+            Notation::JsonSchema { text, config } | Notation::StructuralTag { text, config } => {
+                Some((serde_json::from_str(text).ok()?, config.property_order))
             }
-            Notation::StructuralTag { text, config } => Some((Schemas::OfTags, text, config.property_order)),
-            Notation::ToolCalls { tools, config, .. } => {
-                Some((Schemas::OfTools, tools, config.property_order))
+            Notation::ToolCalls { tools, options, config } => {
+                Some((maskwright_tags::tool_call_tag(tools, options).ok()?, config.property_order))
             }
             _ => None,
         }

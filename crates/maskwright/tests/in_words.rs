@@ -292,23 +292,32 @@ fn tags_tools_and_arguments_are_regions() {
     assert_eq!(
         regions(&tools, &text),
         [
-            r#"tool a: a", "arguments": {"x": ["}", 1], "y": "b"}"#,
+            "tool a: <tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": [\"}\", 1], \"y\": \"b\"}}\n</tool_call>",
             r#"argument x: "x": ["}", 1]"#,
             r#"argument y: "y": "b""#,
-            r#"tool b: b", "arguments": {}"#,
+            "tool b: <tool_call>\n{\"name\": \"b\", \"arguments\": {}}\n</tool_call>",
         ]
     );
-    let cut = r#"<tool_call>
-{"name": "a", "arguments": {"x": [1, "b"#;
+    // A name in the text before is no call.
+    let cut = "I use b, not a.\n<tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": [1, \"b";
     assert_eq!(
         regions(&tools, cut),
-        [r#"tool a: a", "arguments": {"x": [1, "b…"#, r#"argument x: "x": [1, "b…"#]
+        [
+            "tool a: <tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": [1, \"b…",
+            r#"argument x: "x": [1, "b…"#
+        ]
     );
+    assert_eq!(after(&tools, cut).state().unwrap().path.as_deref(), Some("/x/1"));
 
     let tags = r#"{"type": "structural_tag", "format": {"type": "sequence", "elements": [
-        {"type": "tag", "begin": "<think>", "end": "</think>", "content": {"type": "any_text"}},
-        {"type": "triggered_tags", "triggers": ["<f="], "tags": [{"type": "tag", "begin": "<f=x>", "end": ["</f>"],
-            "content": {"type": "json_schema", "json_schema": {"type": "object"}}}]}]}}"#;
+        {"type": "optional", "content":
+            {"type": "tag", "begin": "<think>", "end": "</think>", "content": {"type": "any_text"}}},
+        {"type": "triggered_tags", "triggers": ["<f=", "<n>", "<g>"], "tags": [
+            {"type": "tag", "begin": "<f=x>", "end": ["</f>"],
+                "content": {"type": "json_schema", "json_schema": {"type": "object", "properties": {"k": {"type": "integer", "maximum": 9}}}}},
+            {"type": "tag", "begin": "<n>", "end": "</n>", "content": {"type": "json_schema", "json_schema": {"type": "integer"}}},
+            {"type": "tag", "begin": "<g>", "end": "</g>",
+                "content": {"type": "grammar", "grammar": "root ::= sum\nsum ::= term (\"+\" term)*\nterm ::= [0-9] | \"(\" sum \")\""}}]}]}}"#;
     let tags = compiled(&GrammarSource::structural_tag(tags, Default::default()));
     assert_eq!(
         regions(&tags, r#"<think>use <f=x>{ </think> so <f=x>{"k": 1}</f> <f=x>{"#),
@@ -319,6 +328,15 @@ fn tags_tools_and_arguments_are_regions() {
             "tag x: <f=x>{…"
         ]
     );
+    // A mark that nothing ends is text.
+    let text = r#"I <think> so <f=x>{"k": 1"#;
+    assert_eq!(regions(&tags, text), [r#"tag x: <f=x>{"k": 1…"#, r#"argument k: "k": 1…"#]);
+    assert_eq!(told(&tags, &format!("{text}0}}")), r#"in x, at /k: 10 is above "maximum": 9"#);
+    // A number ends where the tag does.
+    assert_eq!(regions(&tags, "<n>5</n><f=x>{"), ["tag <n>: <n>5</n>", "tag x: <f=x>{…"]);
+    // The rules of a grammar in a tag are the user's.
+    let rules = after(&tags, "so <g>(1+(3").state().unwrap().rules;
+    assert_eq!(rules, ["sum", "term", "sum", "term"]);
 }
 
 #[test]
@@ -362,28 +380,33 @@ fn holes_that_cannot_be_filled_say_why() {
     for (parts, why) in [
         (
             vec![text(r#"{"name": "Ann", "hobbies": ["go"], "age": 200, "#), any.clone()],
-            r#""hobbies": ["go"], "age": 20⟂0, ; at /age: 200 is above "maximum": 120"#,
+            r#""hobbies": ["go"], "age": 20⟂0, `; at /age: 200 is above "maximum": 120"#,
         ),
         (
             vec![text(r#"{"name": ""#), any.clone(), text(r#"", "hobbies": ["chess", "polo"]}"#)],
-            r#"", "hobbies": ["chess", "⟂polo"]}; after `{"name":"#,
+            r#"", "hobbies": ["chess", "⟂polo"]}`; after `{"name":"#,
         ),
         (
             vec![text(r#"{"name":3"#), any.clone()],
-            r#"{"name":⟂3; at /name: a number is not of "type": "string""#,
+            r#"{"name":⟂3`; at /name: a number is not of "type": "string""#,
         ),
         (
             vec![text("{"), Part::Hole(Hole::Exactly(1)), text("}")],
-            r#"⟂}; after `{"`: at the top: "}…" is none of"#,
+            r#"⟂}`; after `{"`: at the top: "}…" is none of"#,
         ),
     ] {
         let told = person.template(parts).unwrap().why_impossible().unwrap().unwrap();
         assert!(told.contains(why), "{told}");
     }
+    // Characters are shown whole.
+    let greeting = compiled(&GrammarSource::regex("(Привет, мир! )*"));
+    let told = greeting.template(vec![text(&("Привет, мир! ".repeat(5) + "ж"))]).unwrap().why_impossible();
+    assert!(told.clone().unwrap().unwrap().contains("мир! ⟂ж`; expected"), "{told:?}");
+    assert!(!told.unwrap().unwrap().contains('\u{fffd}'));
     let date = compiled(&GrammarSource::regex("[0-9]{4}-[0-9]{2}"));
     let positions: Vec<Option<TokenId>> =
         "20..-1x".bytes().map(|byte| (byte != b'.').then_some(TokenId(u32::from(byte)))).collect();
     let mut canvas = date.canvas(&positions).unwrap();
     let told = canvas.why_impossible().unwrap().unwrap();
-    assert!(told.contains("-1⟂x; after `20") && told.ends_with("-1`: expected a digit"), "{told}");
+    assert!(told.contains("-1⟂x`; after `20") && told.ends_with("-1`: expected a digit"), "{told}");
 }

@@ -49,7 +49,8 @@ use serde_json::Value;
 
 pub use error::TagError;
 pub use tools::{
-    OnError, Reasons, ToolCallOptions, ToolFormat, compile_tool_calls, formats_of_template, tool_formats,
+    OnError, Reasons, ToolCallOptions, ToolFormat, compile_tool_calls, formats_of_template, tool_call_tag,
+    tool_formats,
 };
 
 use crate::anchors::anchored;

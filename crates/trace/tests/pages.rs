@@ -85,6 +85,7 @@ fn hostile() -> Trace {
             .map(|from| Frame { positions: (from..from + 10 + from).map(cell).collect() })
             .collect(),
         tree: (0..40).map(branch).collect(),
+        n_left_out: 7,
         is_complete: Some(false),
     }
 }

@@ -113,7 +113,7 @@ fn learn_from_samples<C: Constraint + Clone>(
     while texts.len() < n_texts && !is_cancelled {
         driver.truncate(sequence, before.len())?;
         let mut constraint = constraint.clone();
-        let (mut tokens, mut log_likelihood, mut path) = (Vec::new(), 0.0, vec![0]);
+        let (mut tokens, mut log_likelihood, mut path, mut explored) = (Vec::new(), 0.0, vec![0], None);
         let reason = loop {
             let last = tokens.last().copied().unwrap_or(last_of_prompt);
             let logits = driver.forward(&[(sequence, &[last])])?.remove(0);
@@ -123,7 +123,7 @@ fn learn_from_samples<C: Constraint + Clone>(
             path.push(child);
             tokens.push(id);
             let step = driver.accept(&mut constraint, id, tokens.len())?;
-            driver.explore(&tokens, log_likelihood, step);
+            explored = driver.explore(explored, id, log_likelihood, step);
             let best = texts.iter().rev().find(|text| text.is_complete());
             // With its last token nothing is left to break off.
             let is_last = texts.len() + 1 == n_texts && step != Step::Open;

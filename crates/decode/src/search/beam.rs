@@ -52,6 +52,8 @@ struct Beam<C> {
     tokens: Vec<TokenId>,
     pending: Vec<TokenId>,
     log_likelihood: f64,
+    /// Its last token among those that were tried.
+    explored: Option<usize>,
 }
 
 /// A beam and its next token.
@@ -86,6 +88,7 @@ pub fn beam_search<C: Constraint + Clone>(
         tokens: Vec::new(),
         pending: prompt_ids.to_vec(),
         log_likelihood: 0.0,
+        explored: None,
     }];
     let mut finished: Vec<Hypothesis> = Vec::new();
     let mut is_cancelled = false;
@@ -186,7 +189,7 @@ fn advance<C: Constraint + Clone>(
         let mut constraint = beam.constraint.clone();
         let tokens: Vec<TokenId> = beam.tokens.iter().copied().chain([id]).collect();
         let step = driver.accept(&mut constraint, id, tokens.len())?;
-        driver.explore(&tokens, log_likelihood, step);
+        let explored = driver.explore(beam.explored, id, log_likelihood, step);
         match step {
             Step::Ended(reason) => {
                 n_cut_off += usize::from(!reason.is_complete());
@@ -196,7 +199,7 @@ fn advance<C: Constraint + Clone>(
                 // The first goes on in the beam's own sequence, which nobody else needs then.
                 let is_first = !std::mem::replace(&mut is_continued[index], true);
                 let sequence = if is_first { beam.sequence } else { driver.fork(beam.sequence)? };
-                next.push(Beam { constraint, sequence, tokens, pending: vec![id], log_likelihood });
+                next.push(Beam { constraint, sequence, tokens, pending: vec![id], log_likelihood, explored });
             }
         }
     }

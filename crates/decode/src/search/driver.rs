@@ -3,7 +3,10 @@
 
 use maskwright_vocabulary::TokenId;
 
-use super::{Hypothesis, OnProgress, Progress, SearchConfig, SearchOutcome, explored::Explored, row::Row};
+use super::{
+    ExploredToken, Hypothesis, OnProgress, Progress, SearchConfig, SearchOutcome, explored::Explored,
+    row::Row,
+};
 use crate::{
     constraint::Constraint,
     error::{DecodeError, Kind},
@@ -178,10 +181,16 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Notes for the outcome that a text has come to its last token; its other tokens have been noted.
-    pub(crate) fn explore(&mut self, text: &[TokenId], log_likelihood: f64, step: Step) {
+    /// Notes for the outcome that a token was tried after the one of index `parent`. The result is its index.
+    pub(crate) fn explore(
+        &mut self,
+        parent: Option<usize>,
+        id: TokenId,
+        log_likelihood: f64,
+        step: Step,
+    ) -> Option<usize> {
         let ended = if let Step::Ended(reason) = step { Some(reason) } else { None };
-        self.explored.note(text, log_likelihood, ended);
+        Some(self.explored.note(ExploredToken { parent, id, log_likelihood, ended }))
     }
 
     /// What the search found.

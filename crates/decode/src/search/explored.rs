@@ -29,7 +29,7 @@ pub struct ExploredToken {
     pub ended: Option<FinishReason>,
 }
 
-/// Collects the tokens of texts that grow by one token at a time. No two are the same token after the same parent.
+/// Collects tokens. No two are the same token after the same parent.
 #[derive(Debug, Default)]
 pub(super) struct Explored {
     tokens: Vec<ExploredToken>,
@@ -37,19 +37,13 @@ pub(super) struct Explored {
 }
 
 impl Explored {
-    /// Notes the last token of a text, whose other tokens have been noted.
-    pub(super) fn note(&mut self, text: &[TokenId], log_likelihood: f64, ended: Option<FinishReason>) {
-        let Some((&id, before)) = text.split_last() else { return };
-        let mut parent = None;
-        for &id in before {
-            parent = self.children.get(&(parent, id)).copied();
-            debug_assert!(parent.is_some(), "texts are noted token by token");
-        }
+    /// Notes a token after that of index `parent`; the result is its index.
+    pub(super) fn note(&mut self, token: ExploredToken) -> usize {
         let tokens = &mut self.tokens;
-        self.children.entry((parent, id)).or_insert_with(|| {
-            tokens.push(ExploredToken { parent, id, log_likelihood, ended });
+        *self.children.entry((token.parent, token.id)).or_insert_with(|| {
+            tokens.push(token);
             tokens.len() - 1
-        });
+        })
     }
 
     /// All of them; each comes after its parent.

@@ -186,7 +186,8 @@ pub type OnProgress<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
 pub struct SearchOutcome {
     /// The texts, the best first: whole ones before others.
     pub texts: Vec<Hypothesis>,
-    /// The tokens that the search tried, as a tree: each comes after its parent. Those of all texts are in it.
+    /// The tokens that the search followed (not those that it only weighed), as a tree: each comes after its parent. Those of all texts are in
+    /// it.
     pub explored: Vec<ExploredToken>,
     /// How many tokens the model has read, the prompt included.
     pub n_model_tokens: usize,

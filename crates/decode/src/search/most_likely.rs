@@ -79,6 +79,8 @@ pub struct MostLikely {
 struct Prefix {
     tokens: Vec<TokenId>,
     log_likelihood: f64,
+    /// Its last token among those that were tried.
+    explored: Option<usize>,
     /// The likeliest allowed tokens and their log-probabilities, likelier first.
     likeliest: Vec<(TokenId, f64)>,
 }
@@ -148,7 +150,7 @@ pub fn most_likely<C: Constraint + Clone>(
         best: None,
         is_cancelled: false,
     };
-    run.complete(Vec::new(), 0.0)?;
+    run.complete(Vec::new(), 0.0, None)?;
     let is_searched = run.search()?;
     let Run { driver, best, forgotten, is_cancelled, .. } = run;
     let Some(text) = best else { return Err(Kind::DeadEnd { n_tokens: driver.max_tokens() }.into()) };
@@ -188,19 +190,19 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
                 return Ok(true);
             }
             self.queue.extend(self.entry(prefix, rank + 1));
-            let (tokens, step) = self.text(&entry)?;
+            let (tokens, step, explored) = self.text(&entry)?;
             match step {
                 Step::Ended(reason) if reason.is_complete() => self.keep(tokens, reason, log_likelihood),
                 Step::Ended(_) => {}
                 Step::Open if self.prefixes.len() >= self.config.max_prefixes => {
-                    self.complete(tokens, log_likelihood)?;
+                    self.complete(tokens, log_likelihood, explored)?;
                     return Ok(false);
                 }
                 Step::Open if self.is_stopped() => {
                     self.keep(tokens, FinishReason::Cancelled, log_likelihood);
                 }
                 Step::Open => {
-                    let prefix = self.ask(tokens, log_likelihood)?;
+                    let prefix = self.ask(tokens, log_likelihood, explored)?;
                     self.queue.extend(self.entry(prefix, 0));
                 }
             }
@@ -213,17 +215,22 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     }
 
     /// Follows the likeliest token from a prefix to the end, and queues what it passes by.
-    fn complete(&mut self, mut tokens: Vec<TokenId>, mut log_likelihood: f64) -> Result<(), DecodeError> {
+    fn complete(
+        &mut self,
+        mut tokens: Vec<TokenId>,
+        mut log_likelihood: f64,
+        mut explored: Option<usize>,
+    ) -> Result<(), DecodeError> {
         loop {
             if self.is_stopped() {
                 self.keep(tokens, FinishReason::Cancelled, log_likelihood);
                 return Ok(());
             }
-            let prefix = self.ask(tokens, log_likelihood)?;
+            let prefix = self.ask(tokens, log_likelihood, explored)?;
             self.queue.extend(self.entry(prefix, 1));
             let Some(entry) = self.entry(prefix, 0) else { return Ok(()) };
             let step;
-            (tokens, step) = self.text(&entry)?;
+            (tokens, step, explored) = self.text(&entry)?;
             log_likelihood = entry.log_likelihood;
             if let Step::Ended(reason) = step {
                 self.keep(tokens, reason, log_likelihood);
@@ -261,7 +268,12 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
     }
 
     /// Asks the model about a prefix.
-    fn ask(&mut self, tokens: Vec<TokenId>, log_likelihood: f64) -> Result<usize, DecodeError> {
+    fn ask(
+        &mut self,
+        tokens: Vec<TokenId>,
+        log_likelihood: f64,
+        explored: Option<usize>,
+    ) -> Result<usize, DecodeError> {
         let mut constraint = self.constraint.clone();
         for (index, &id) in tokens.iter().enumerate() {
             self.driver.accept(&mut constraint, id, index + 1)?;
@@ -282,7 +294,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
             self.forgotten = self.forgotten.max(log_likelihood + log_probability);
             likeliest.truncate(n_children);
         }
-        self.prefixes.push(Prefix { tokens, log_likelihood, likeliest });
+        self.prefixes.push(Prefix { tokens, log_likelihood, explored, likeliest });
         Ok(self.prefixes.len() - 1)
     }
 
@@ -293,16 +305,17 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         Some(Entry { log_likelihood: log_likelihood + log_probability, prefix, rank })
     }
 
-    /// The text of an entry, and whether it has ended.
-    fn text(&mut self, entry: &Entry) -> Result<(Vec<TokenId>, Step), DecodeError> {
-        let Prefix { tokens, likeliest, .. } = &self.prefixes[entry.prefix];
+    /// The text of an entry, whether it has ended, and its last token among those that were tried.
+    fn text(&mut self, entry: &Entry) -> Result<(Vec<TokenId>, Step, Option<usize>), DecodeError> {
+        let &Prefix { ref tokens, ref likeliest, explored: parent, .. } = &self.prefixes[entry.prefix];
         let mut constraint = self.constraint.clone();
         let mut step = Step::Open;
-        let tokens: Vec<TokenId> = tokens.iter().copied().chain([likeliest[entry.rank].0]).collect();
+        let id = likeliest[entry.rank].0;
+        let tokens: Vec<TokenId> = tokens.iter().copied().chain([id]).collect();
         for (index, &id) in tokens.iter().enumerate() {
             step = self.driver.accept(&mut constraint, id, index + 1)?;
         }
-        self.driver.explore(&tokens, entry.log_likelihood, step);
-        Ok((tokens, step))
+        let explored = self.driver.explore(parent, id, entry.log_likelihood, step);
+        Ok((tokens, step, explored))
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Member<C> {
     sequence: SequenceId,
     tokens: Vec<TokenId>,
     log_likelihood: f64,
+    /// Its last token among those that were tried.
+    explored: Option<usize>,
     ended: Option<FinishReason>,
     /// The logarithm of what the model gave to the allowed tokens, all positions multiplied, since it was last
     /// set to 0.
@@ -50,6 +52,7 @@ impl<C: Constraint + Clone> Population<C> {
             sequence,
             tokens: Vec::new(),
             log_likelihood: 0.0,
+            explored: None,
             ended: None,
             log_weight: 0.0,
         };
@@ -96,7 +99,7 @@ impl<C: Constraint + Clone> Population<C> {
             member.log_likelihood += Row::new(logits.row(0), &[], 1.0).log_probability(id);
             member.tokens.push(id);
             let step = driver.accept(&mut member.constraint, id, n_tokens + 1)?;
-            driver.explore(&member.tokens, member.log_likelihood, step);
+            member.explored = driver.explore(member.explored, id, member.log_likelihood, step);
             if let Step::Ended(reason) = step {
                 member.ended = Some(reason);
                 driver.release(member.sequence);

@@ -83,6 +83,9 @@ pub trait Words: Send + Sync + fmt::Debug {
     /// Why the first byte of `next` cannot follow `text`, as the grammar says; `None` if there are no better words than what was expected.
     fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String>;
 
+    /// The names of rules that the source was turned into, which no message has at the front of the user's own; `None` if none are the user's.
+    fn own_rules(&self) -> Option<&'static [&'static str]>;
+
     /// The parts of a text that have a name, an outer one before those within, as far as they are known by their marks.
     fn regions(&self, text: &[u8]) -> Vec<TextRegion>;
 }

@@ -35,7 +35,7 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> Result<Str
     let place = from.first().map(|(place, _)| place);
     let Some(text) = place.and_then(|place| known(place, vocabulary)) else {
         let why = match place {
-            Some(Place::Masked) => "there are too few tokens, or too many, for what stands around them",
+            Some(Place::Masked) => "the holes have too few tokens, or too many, for the text around them",
             Some(Place::Free) => "no text of the language has what stands after the last hole",
             Some(Place::Nothing) => "there is a special token that the grammar does not name, or a byte 0xFF",
             None if question.places.is_empty() => "the empty text is not in the language",
@@ -48,17 +48,20 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> Result<Str
     let mut texts: Vec<Vec<u8>> =
         before.iter().rev().map_while(|(place, _)| known(place, vocabulary)).collect();
     texts.reverse();
-    let before = [&texts.concat(), read].concat();
+    let mut around = [&texts.concat(), read].concat();
+    let mark = around.len();
     let texts: Vec<Vec<u8>> = from[1..].iter().map_while(|(place, _)| known(place, vocabulary)).collect();
-    let after = [rest, &texts.concat()].concat();
-    let cut = if after.len() > MOST_AFTER { "…" } else { "" };
-    let shown = format!("{}⟂{}{cut}", end_of(&before), visible(&after[..after.len().min(MOST_AFTER)]));
+    around.extend([rest, &texts.concat()].concat());
+    let (before, after) = around.split_at(character_at(&around, mark));
+    let shown_after = &after[..character_at(after, MOST_AFTER)];
+    let cut = if shown_after.len() < after.len() { "…" } else { "" };
+    let shown = format!("`{}⟂{}{cut}`", end_of(before), visible(shown_after));
     if rest.is_empty() {
-        return Ok(format!("nothing that can follow completes the text up to `⟂`: {shown}"));
+        return Ok(format!("nothing that can follow completes the text up to `⟂` in {shown}"));
     }
-    let why = refusal(solver, question, blocked.position, read, &after);
+    let why = refusal(solver, question, blocked.position, read, &around[mark..]);
     let why = why.map_or_else(String::new, |why| format!("; {why}"));
-    Ok(format!("no text of the language goes on like this at `⟂`: {shown}{why}"))
+    Ok(format!("no text of the language goes on like this at `⟂` in {shown}{why}"))
 }
 
 /// Why `rest` cannot follow the places before `position` and `read`, in the words of the grammar's source. Where there are holes before it,
@@ -112,8 +115,16 @@ fn known(place: &Place, vocabulary: &Vocabulary) -> Option<Vec<u8>> {
 
 /// The end of a text.
 fn end_of(text: &[u8]) -> String {
-    let cut = if text.len() > MOST_BEFORE { "…" } else { "" };
-    format!("{cut}{}", visible(&text[text.len().saturating_sub(MOST_BEFORE)..]))
+    let end = &text[character_at(text, text.len().saturating_sub(MOST_BEFORE))..];
+    let cut = if end.len() < text.len() { "…" } else { "" };
+    format!("{cut}{}", visible(end))
+}
+
+/// The place, at most `at`, where a character begins.
+fn character_at(text: &[u8], at: usize) -> usize {
+    let is_within = |at: &usize| text.get(*at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000);
+    let at = at.min(text.len());
+    (0..=at.min(3)).map(|n_back| at - n_back).find(|at| !is_within(at)).unwrap_or(at)
 }
 
 /// A piece of a text, with control characters escaped.

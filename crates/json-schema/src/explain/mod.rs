@@ -11,7 +11,7 @@ mod walk;
 use serde_json::Value;
 
 use crate::PropertyOrder;
-use place::{Place, Spot, container_length, members, pointer, shortened, string_of};
+use place::{Place, Spot, container_length, members, pointer, scalar_length, shortened, string_of};
 use walk::{Applied, applied};
 
 /// A keyword that holds of the value at a place.
@@ -56,9 +56,13 @@ impl SchemaWords {
         SchemaWords { schema, order }
     }
 
-    /// How long the array or object is that a text begins with; `None` if it is not whole.
+    /// How long the string, array or object is that a text begins with; `None` if it is not whole, or the text begins with something else.
     pub fn value_length(text: &[u8]) -> Option<usize> {
-        container_length(text)
+        match text.first() {
+            Some(b'"') => scalar_length(text),
+            Some(b'{' | b'[') => container_length(text),
+            _ => None,
+        }
     }
 
     /// The members of the object that a text begins with: their names, and where each begins and ends in the text; no end if the text

@@ -297,6 +297,21 @@ pub(crate) fn take_owners(part: &mut Value, at: String, owners: &mut HashMap<Str
     }
 }
 
+/// Writes the names of the tools that the schemas of a tag belong to in the place of their numbers.
+pub(crate) fn name_owners(part: &mut Value, tools: &[Tool]) {
+    match part {
+        Value::Object(fields) => match fields.get_mut(OWNER) {
+            Some(owner) => {
+                let tool = owner.as_u64().and_then(|at| tools.get(at as usize));
+                *owner = tool.map_or(Value::Null, |tool| json!(tool.name));
+            }
+            None => fields.values_mut().for_each(|field| name_owners(field, tools)),
+        },
+        Value::Array(items) => items.iter_mut().for_each(|item| name_owners(item, tools)),
+        _ => {}
+    }
+}
+
 fn choice(elements: Vec<Value>) -> Value {
     json!({"type": "or", "elements": elements})
 }

@@ -187,6 +187,18 @@ pub fn compile_tool_calls(
     }
 }
 
+/// The structural tag of the messages that [`compile_tool_calls`] compiles, as it is before tools are left out: what stands before and after
+/// each call. The formats of arguments have the name of their tool as `tool`.
+///
+/// # Errors
+/// If the tools, the choice or an option is wrong, or the format is not known.
+pub fn tool_call_tag(tools: &str, options: &ToolCallOptions) -> Result<Value, TagError> {
+    let Request { family, tools, choice, .. } = read(tools, options).map_err(TagError::in_tools)?;
+    let mut tag = layout::layout(family, &tools, choice.how, options)?;
+    layout::name_owners(&mut tag, &tools);
+    Ok(tag)
+}
+
 /// A request, without the tools that were found to be at fault.
 struct Faulty {
     tools: Vec<Tool>,

@@ -42,6 +42,8 @@ pub struct Trace {
     pub frames: Vec<Frame>,
     /// The branches of a search; each comes after its parent.
     pub tree: Vec<Branch>,
+    /// How many more branches the search had, which are not in the tree.
+    pub n_left_out: usize,
     /// Whether the text is complete in its grammar; `None` if that is not known.
     pub is_complete: Option<bool>,
 }

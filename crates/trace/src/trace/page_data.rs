@@ -33,6 +33,8 @@ pub(crate) struct PageData {
     regions: Vec<RegionData>,
     frames: Vec<Vec<CellData>>,
     tree: Vec<BranchData>,
+    /// How many branches are not in the tree.
+    n_left_out: usize,
 }
 
 /// A token.
@@ -167,6 +169,7 @@ impl PageData {
             regions,
             frames: frames(trace),
             tree: tree(trace),
+            n_left_out: trace.n_left_out,
         }
     }
 }

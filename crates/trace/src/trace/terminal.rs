@@ -61,7 +61,7 @@ impl Trace {
                 write!(to, " wanted {}", quoted_candidate(favourite))?;
             }
             if let Some(path) = &step.path {
-                write!(to, " at {}", shortened(&one_line(path)))?;
+                write!(to, " {}", shortened(&one_line(path)))?;
             }
             writeln!(to)?;
         }
@@ -81,6 +81,9 @@ impl Trace {
         for (index, branch) in self.tree.iter().enumerate() {
             let gap = if index == 0 && !to.is_empty() { "\n" } else { "" };
             writeln!(to, "{gap}{}", branch_line(index, branch))?;
+        }
+        if self.n_left_out > 0 {
+            writeln!(to, "{} more branches are left out", self.n_left_out)?;
         }
         Ok(())
     }
@@ -125,9 +128,10 @@ impl Trace {
         if !self.tree.is_empty() {
             let n = |outcome| self.tree.iter().filter(|branch| branch.outcome == outcome).count();
             let (finished, dropped) = (n(Outcome::Finished), n(Outcome::Dropped));
+            let n_branches = self.tree.len() + self.n_left_out;
             let _ = writeln!(
                 text,
-                "{} branches tried: {dropped} dropped, {finished} others finished",
+                "{n_branches} branches tried; of the {} likeliest {dropped} dropped, {finished} others finished",
                 self.tree.len()
             );
         }

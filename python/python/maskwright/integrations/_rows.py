@@ -78,6 +78,22 @@ class Rows:
         """The ids that end the text of a row."""
         return self._kinds[row].ends
 
+    def text(self, row: int, written: npt.NDArray[np.int64]) -> list[int]:
+        """The tokens of a row that its grammar has accepted or would accept: its text, without what the host fills it up with.
+
+        `written` may have more tokens than those of the last `update`, or others.
+        """
+        n_accepted = self._n_accepted[row]
+        n_common = min(n_accepted, len(written))
+        differs = written[:n_common] != self._written[row, :n_common]
+        n = int(differs.argmax()) if differs.any() else n_common
+        matcher = self.matchers[row]
+        if n < n_accepted:
+            matcher = matcher.fork()
+            matcher.rollback(n_accepted - n)
+        rest = self._kinds[row].as_own_ends(written[n:].tolist())
+        return written[: n + matcher.validate_tokens(rest)].tolist()
+
     @property
     def width(self) -> int:
         """The number of tokens of each row, those of the prompt included."""

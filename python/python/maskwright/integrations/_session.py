@@ -100,8 +100,9 @@ class Session:
         if self.traces:
             mask_us = (time.perf_counter() - begin) * 1e6 / len(mask)
             self.follow(ids)
+            refused_rows = {refusal.row for refusal in refusals}
             for row, trace in enumerate(self.traces):
-                if not rows.matchers[row].is_terminated():
+                if row not in refused_rows and not rows.matchers[row].is_terminated():
                     trace._ask(scores[row], mask[row], rows.matchers[row], mask_us)
         return mask
 
@@ -110,15 +111,16 @@ class Session:
         if self._rows is not None:
             written = as_array(ids[:, self._rows.prompt_len :])
             for row, trace in enumerate(self.traces):
-                trace._follow(written[row].tolist(), self._rows.ends(row))
+                trace._follow(self._rows.text(row, written[row]), self._rows.ends(row))
 
     def _begin_traces(self, n_rows: int, call: Call) -> None:
         if not self.traces:
             return
         if call.has_beams:
-            raise ValueError("a trace is of one text, not of beams: search with Matcher.search(trace=trace), which shows the tree")
+            raise ValueError("a trace is of one text, not of beams: Matcher.search(..., trace=trace) searches and shows the tree")
         if len(self.traces) != n_rows:
-            raise ValueError(f"a trace is of one text: there are {n_rows} rows, but {len(self.traces)} traces. Give a list of one for each row")
+            given = "1 trace" if len(self.traces) == 1 else f"{len(self.traces)} traces"
+            raise ValueError(f"{given} for {n_rows} rows, expected a list with one for each row")
         for trace in self.traces:
             trace._begin()
 

@@ -29,7 +29,8 @@ class LogitsProcessor:
       a grammar that isn't compiled needs it. The compiler made for a model is kept as long as that lives.
     * `max_tokens`: the most tokens of a text, the end-of-sequence token included. The `max_tokens` of a completion
       limits it by itself: texts are complete within them.
-    * `trace`: a `Trace` that shows the last text. It has the last token only if no other was allowed: a processor is not told.
+    * `trace`: a `Trace` that shows the last text. llama.cpp does not say which token was
+      chosen last: the trace has it only if no other was allowed.
 
     A processor can be used for one call after the other, and with a draft model.
 
@@ -47,7 +48,10 @@ class LogitsProcessor:
         if len(grammars) != 1:
             raise ValueError(f"{len(grammars)} grammars, expected one: llama-cpp-python writes one text at a time")
         self._grammar: CompiledGrammar = grammars[0]
-        self._session = Session(grammars, max_tokens, traces_of(trace))
+        traces = traces_of(trace)
+        if len(traces) > 1:
+            raise ValueError(f"{len(traces)} traces, expected one: llama-cpp-python writes one text at a time")
+        self._session = Session(grammars, max_tokens, traces)
         self.error = None
 
     def reset(self) -> None:

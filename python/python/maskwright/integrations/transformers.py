@@ -93,11 +93,7 @@ class LogitsProcessor:
         if local is None:
             return Call()
         config = local["generation_config"]
-        criteria = local.get("prepared_stopping_criteria")
-        if self._session.traces and isinstance(criteria, list):
-            # Processors do not see the last token, criteria do.
-            seen = [one for one in criteria if isinstance(one, _Follower) and one.session is self._session]
-            criteria.extend([] if seen else [_Follower(self._session)])
+        self._follow_last_token(local)
         return Call(
             key=config,
             max_length=config.max_length,
@@ -106,6 +102,14 @@ class LogitsProcessor:
             has_beams="beam" in local["generation_mode"],
             drafts=local["generation_mode"] not in _WITHOUT_DRAFTS,
         )
+
+    def _follow_last_token(self, local: Mapping[str, Any]) -> None:
+        """Adds a criterion to those of the running `generate` if there are traces: a processor does not see the last token."""
+        criteria = local.get("prepared_stopping_criteria")
+        if not self._session.traces or not isinstance(criteria, list):
+            return
+        if not any(isinstance(one, _Follower) and one.session is self._session for one in criteria):
+            criteria.append(_Follower(self._session))
 
 
 class _Follower:

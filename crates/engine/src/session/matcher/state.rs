@@ -56,12 +56,15 @@ impl Matcher {
         {
             only.words = BLOCK.to_owned();
         }
-        let Some(words) = self.grammar().words() else {
-            state.rules = self.ask(|machine| Ok(rules(&mut machine.reader, config)))?;
+        let words = self.grammar().words();
+        let Some(place) = words.and_then(|words| words.place(&text)) else {
+            // Rules that a schema, a tag or a list of tools became say nothing to a user.
+            if let Some(own) = words.map_or(Some(&[][..]), |words| words.own_rules()) {
+                let rules = self.ask(|machine| Ok(rules(&mut machine.reader, config)))?;
+                state.rules = rules.into_iter().skip_while(|rule| own.contains(&&**rule)).collect();
+            }
             return Ok(state);
         };
-        // Rules that a schema, a tag or a list of tools became say nothing to a user.
-        let Some(place) = words.place(&text) else { return Ok(state) };
         (state.within, state.path, state.keywords) = (place.within, Some(place.path), place.keywords);
         if let Some(hint) = place.hint {
             // Which characters these may be says less.

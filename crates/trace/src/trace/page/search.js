@@ -20,7 +20,8 @@ function showTree() {
   }
   const tally = outcome => data.tree.filter(branch => branch.o === outcome).length;
   const tallies = ["finished", "dropped"].map(outcome => [tally(outcome), outcome]).filter(([n]) => n);
-  tallies.unshift([data.tree.length, "branches"]);
+  tallies.unshift([data.tree.length + data.n_left_out, "branches"]);
+  if (data.n_left_out) tallies.push([data.n_left_out, "unlikely ones left out"]);
   element("search-label").textContent = tallies.map(([n, word]) => `${count(n)} ${word}`).join(", ");
 
   const list = (branches, depth) => {
