@@ -324,8 +324,8 @@ pub(crate) struct Generate {
     /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Write a page that shows the text token by token: what the model wanted, what was refused and why. With --strategy greedy or
-    /// sample
+    /// Write a page that shows the text token by token: what the model wanted, what was refused and why. With a --strategy that tries
+    /// many texts, the page shows their tree
     #[arg(long, value_name = "FILE.html")]
     pub(crate) trace: Option<PathBuf>,
     /// Show the text once more on standard error, coloured by how much of the model's probability was allowed
