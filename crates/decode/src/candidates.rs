@@ -52,22 +52,34 @@ impl Candidates {
     /// linear in the row, for few tokens.
     #[must_use]
     pub fn of(logits: &[f32], mask: &[u32], n: usize) -> Candidates {
-        let (mut wanted, mut allowed) = (Best::new(n), Best::new(n));
-        for (id, &logit) in (0..).zip(logits).filter(|(_, logit)| logit.is_finite()) {
-            wanted.add(id, logit);
+        let finite =
+            || (0..).zip(logits).map(|(id, &logit)| (id, logit)).filter(|(_, logit)| logit.is_finite());
+        let largest = |best: f32, (_, logit): (u32, f32)| best.max(logit);
+        let mut wanted = Best::new(n, finite().fold(f32::NEG_INFINITY, largest));
+        let mut allowed = Best::new(n, wanted.base);
+        for (id, logit) in finite() {
+            let weight = f64::from((logit - wanted.base).exp());
+            wanted.add(id, logit, weight);
             if mask_contains(mask, TokenId(id)) {
-                allowed.add(id, logit);
+                allowed.add(id, logit, weight);
             }
         }
         let n_allowed = allowed.n_added;
+        if n_allowed > 0 && allowed.total < LEAST_TOTAL {
+            let of_mask = || finite().filter(|&(id, _)| mask_contains(mask, TokenId(id)));
+            allowed = Best::new(n, of_mask().fold(f32::NEG_INFINITY, largest));
+            for (id, logit) in of_mask() {
+                allowed.add(id, logit, f64::from((logit - allowed.base).exp()));
+            }
+        }
         let allowed_mass = match n_allowed {
             0 => 0.0,
-            _ => allowed.total / wanted.total * f64::from((allowed.largest - wanted.largest).exp()),
+            _ => allowed.total / wanted.total * f64::from((allowed.base - wanted.base).exp()),
         };
         let candidates = |best: Best| {
             let candidate = |&(id, logit): &(u32, f32)| Candidate {
                 id: TokenId(id),
-                probability: f64::from((logit - best.largest).exp()) / best.total,
+                probability: f64::from((logit - best.base).exp()) / best.total,
                 is_allowed: mask_contains(mask, TokenId(id)),
             };
             best.tokens.iter().map(candidate).collect()
@@ -76,30 +88,28 @@ impl Candidates {
     }
 }
 
+/// Below this, what allowed tokens weigh beside the model's favourite has lost digits.
+const LEAST_TOTAL: f64 = 1e-20;
+
 /// The tokens with the greatest logits, the greatest first; of equal ones those with the least ids.
 struct Best {
     n: usize,
     tokens: Vec<(u32, f32)>,
-    /// Of all tokens: how many they are, the greatest logit, and the sum of what they weigh beside that.
     n_added: usize,
-    largest: f32,
+    /// The logit beside which tokens are weighed, and what all of them weigh together.
+    base: f32,
     total: f64,
 }
 
 impl Best {
-    fn new(n: usize) -> Best {
-        Best { n, tokens: Vec::with_capacity(n + 1), n_added: 0, largest: f32::NEG_INFINITY, total: 0.0 }
+    fn new(n: usize, base: f32) -> Best {
+        Best { n, tokens: Vec::with_capacity(n + 1), n_added: 0, base, total: 0.0 }
     }
 
     /// Adds a token, whose id is greater than those before.
-    fn add(&mut self, id: u32, logit: f32) {
+    fn add(&mut self, id: u32, logit: f32, weight: f64) {
         self.n_added += 1;
-        if logit > self.largest {
-            self.total = self.total * f64::from((self.largest - logit).exp()) + 1.0;
-            self.largest = logit;
-        } else {
-            self.total += f64::from((logit - self.largest).exp());
-        }
+        self.total += weight;
         if self.tokens.len() == self.n && self.tokens.last().is_none_or(|&(_, least)| logit <= least) {
             return;
         }
