@@ -1,8 +1,10 @@
 """A small model in each host, and grammars with judges of their own. Run by `cargo xtask hosts`."""
 
+import contextlib
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import jsonschema
@@ -79,7 +81,9 @@ def run_guide(name):
     for block in blocks:
         if block.startswith(">>>") or "await " in block:
             continue
-        exec(compile(block, name, "exec"), names)
+        # Some write a file beside them.
+        with tempfile.TemporaryDirectory() as here, contextlib.chdir(here):
+            exec(compile(block, name, "exec"), names)
     return names
 
 

@@ -130,3 +130,25 @@ def test_calls_of_tools_are_regions(tokenizer):
     written(matcher, trace, b'<tool_call>\n{"name": "look", "arguments": {"at": "x"}}\n</tool_call>', ord("9"))
     lines = trace.text()
     assert "tool" in lines and "look" in lines and "argument" in lines
+
+
+def test_what_looks_like_a_call_in_free_text_is_no_region(tokenizer):
+    arguments = {"type": "json_schema", "json_schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    call = {"type": "tag", "begin": "<f=a>", "content": arguments, "end": "</f>"}
+    thinks = {"type": "tag", "begin": "<think>", "content": {"type": "any_text"}, "end": "</think>"}
+    calls = {"type": "triggered_tags", "triggers": ["<f="], "tags": [call]}
+    tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": [thinks, calls]}}
+    grammar = maskwright.Compiler(tokenizer).compile_structural_tag(tag)
+    begun = b'<think>I call <f=a>{"n": 99'
+    for text, regions in [
+        (begun, []),
+        (begun + b'</think><f=a>{"n": 1}</f>', ["tag <think> bytes 0..35", "tag a bytes 35..52", "argument n bytes 41..47"]),
+    ]:
+        matcher = Matcher(grammar)
+        trace = Trace(matcher)
+        mask = maskwright.allocate_token_bitmask(1, 257)
+        for token in text:
+            matcher.fill_next_token_bitmask(mask)
+            trace.step(np.zeros(257, dtype=np.float32), mask, token)
+            assert matcher.accept_token(token)
+        assert [line[7:] for line in trace.text().splitlines() if line.startswith("region ")] == regions

@@ -1,5 +1,7 @@
 //! What happened in a generation or a search, as the steps and branches of a [`Trace`](maskwright_trace::Trace).
 
+use std::collections::HashMap;
+
 use maskwright_engine::{Error, Matcher, TextRegion};
 use maskwright_trace::{Branch, Outcome, Region, Step};
 use maskwright_vocabulary::{TokenId, Tokenizer};
@@ -89,14 +91,49 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
         Some(step) => places[step].1 + (at - places[step].0).min(places[step].2),
         None => 0,
     };
-    let region = |TextRegion { kind, name, start, end }: TextRegion| Region {
+    let mut found = words.regions(&text);
+    let begins: Vec<usize> = places.iter().map(|&(begin, ..)| begin).collect();
+    forget_free_text(&mut found, matcher, steps, &begins, n_repeated);
+    let region = |TextRegion { kind, name, start, end, .. }: TextRegion| Region {
         kind: kind.to_owned(),
         name: Some(name),
         start: place(start),
         end: end.map(place),
     };
     let is_over = |region: &TextRegion| region.end.is_some_and(|end| end <= n_before);
-    words.regions(&text).into_iter().filter(|region| !is_over(region)).map(region).collect()
+    found.into_iter().filter(|region| !is_over(region)).map(region).collect()
+}
+
+/// Removes what looks like a JSON value and is free text, as the session says. `begins`: where each step begins in the session's text.
+fn forget_free_text(
+    found: &mut Vec<TextRegion>,
+    matcher: &Matcher,
+    steps: &[Step],
+    begins: &[usize],
+    n_repeated: usize,
+) {
+    // What the values are, by where they begin.
+    let mut is_json: HashMap<usize, bool> = HashMap::new();
+    let mut session = matcher.fork();
+    let mut n_left = n_repeated;
+    for (step, &begin) in steps.iter().zip(begins) {
+        let is_within = |region: &&TextRegion| {
+            region.json.is_some_and(|json| json <= begin) && region.end.is_none_or(|end| end > begin)
+        };
+        for json in found.iter().filter(is_within).filter_map(|region| region.json) {
+            is_json.entry(json).or_insert_with(|| session.is_json_after(&[]));
+        }
+        let n_skipped = n_left.min(step.text.len());
+        n_left -= n_skipped;
+        let is_read = match n_skipped {
+            0 => session.accept_token(TokenId(step.token)),
+            _ => session.accept_bytes(&step.text[n_skipped..]),
+        };
+        if !is_read.unwrap_or(false) {
+            break;
+        }
+    }
+    found.retain(|region| region.json.and_then(|json| is_json.get(&json)).is_none_or(|&is_json| is_json));
 }
 
 /// The most branches of a tree that is shown.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_engine::{EngineGrammar, Matcher};
 use maskwright_infill::{Canvas, CanvasConfig, Form, Infiller, LexerForm, Part, Relation, Template};
-use maskwright_json_schema::Report;
+use maskwright_json_schema::{Report, Status};
 use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
@@ -53,7 +53,10 @@ impl CompiledGrammar {
         limits: Limits,
     ) -> CompiledGrammar {
         let source = Arc::new(source);
-        if let Some(words) = SourceWords::of(source.clone()) {
+        let entries = report.iter().flat_map(Report::entries);
+        let unsure = entries.filter(|entry| matches!(entry.status, Status::NotEnforced { .. }));
+        let unsure = unsure.filter_map(|entry| Some(entry.tool?.to_owned())).collect();
+        if let Some(words) = SourceWords::of(source.clone(), unsure) {
             sessions.speak(Arc::new(words));
         }
         let report_bytes = report.as_ref().map_or(0, Report::memory_usage);

@@ -1,14 +1,16 @@
 //! Where a text is, in the words of the JSON Schema, structural tag or list of tools that its grammar was compiled from.
 //!
-//! Tags and calls are found by what stands before and after them; the grammar says what may come, this only names it.
+//! Tags and calls are found by what stands before and after them. Sessions ask only where the grammar is not in free text, which may hold the same
+//! marks. Tags that begin alike have no words.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use maskwright_engine::{Keyword, TextRegion, Words, WordsPlace};
 use maskwright_json_schema::{KeywordLimit, PropertyOrder, SchemaWords};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// In longer texts of tags and tools no value is looked for.
 const MAX_TEXT: usize = 1 << 17;
@@ -21,6 +23,8 @@ const RULES_OF_TAGS: &[&str] = &["start", "text", "tokens", "schema"];
 pub(crate) struct SourceWords {
     source: Arc<dyn HasSchemas>,
     kind: Schemas,
+    /// Tools of whose schemas something is not enforced.
+    unsure: Vec<String>,
     parts: OnceLock<Vec<Part>>,
 }
 
@@ -64,17 +68,17 @@ struct Part {
 struct Found<'p> {
     part: &'p Part,
     start: usize,
-    /// Where its content begins.
-    value: usize,
+    /// Where its content begins, if it has.
+    value: Option<usize>,
     /// Where its content ends.
     end: Option<usize>,
 }
 
 impl SourceWords {
-    /// The words of a source; `None` if it has no schema.
-    pub(crate) fn of(source: Arc<dyn HasSchemas>) -> Option<SourceWords> {
+    /// The words of a source; `None` if it has no schema. The tools that are `unsure` have schemas of which something is not enforced.
+    pub(crate) fn of(source: Arc<dyn HasSchemas>, unsure: Vec<String>) -> Option<SourceWords> {
         let kind = source.schemas()?;
-        Some(SourceWords { source, kind, parts: OnceLock::new() })
+        Some(SourceWords { source, kind, unsure, parts: OnceLock::new() })
     }
 
     fn parts(&self) -> &[Part] {
@@ -92,6 +96,11 @@ impl SourceWords {
                 }),
                 (Schemas::OfTags | Schemas::OfTools, Some((tag, order))) => {
                     add_tags(&tag, order, &mut parts);
+                    let begins: Vec<String> = parts.iter().map(|part| part.begin.clone()).collect();
+                    let is_alone =
+                        |part: &Part| begins.iter().filter(|begin| **begin == part.begin).count() == 1;
+                    parts
+                        .retain(|part| is_alone(part) && !(part.is_tool && self.unsure.contains(&part.name)));
                 }
             }
             parts
@@ -104,7 +113,8 @@ impl SourceWords {
             Schemas::Whole => (self.parts().first()?, 0),
             Schemas::OfTags | Schemas::OfTools => {
                 let last = self.found(text).pop().filter(|last| last.end.is_none())?;
-                (last.part, last.value)
+                // A name may go on as long as nothing has begun after it.
+                (last.part, last.value.filter(|&value| last.part.is_next || value < text.len())?)
             }
         };
         Some((part, part.words.as_ref()?, &text[value..]))
@@ -116,14 +126,18 @@ impl SourceWords {
         if text.len() > MAX_TEXT {
             return found;
         }
-        let first = |part, from| Some((part, begins(part, text, from)?));
-        let mut next: Vec<(&Part, (usize, usize))> =
-            self.parts().iter().filter_map(|part| first(part, 0)).collect();
+        let first = |part: &Part, from| find(text, &part.begin, from);
+        let mut next: Vec<(&Part, usize)> =
+            self.parts().iter().filter_map(|part| Some((part, first(part, 0)?))).collect();
+        let mut marks = Marks::default();
         // Of marks that begin at one place the longest is meant.
-        while let Some(&(part, (start, value))) =
-            next.iter().min_by_key(|(part, (start, _))| (*start, Reverse(part.begin.len())))
+        while let Some(&(part, start)) =
+            next.iter().min_by_key(|(part, start)| (*start, Reverse(part.begin.len())))
         {
-            let end = end_of(part, text, value);
+            let after = start + part.begin.len();
+            let gap = text[after..].iter().position(|&byte| byte == b'{');
+            let value = if part.is_next { Some(after) } else { gap.map(|gap| after + gap) };
+            let end = value.and_then(|value| end_of(part, text, value, &mut marks));
             // A mark that nothing ends may be text, as long as others follow.
             if found.last().is_some_and(|last| last.end.is_none()) {
                 found.pop();
@@ -133,38 +147,44 @@ impl SourceWords {
             let from = match (end, &part.words) {
                 (Some(end), _) => end,
                 (None, Some(_)) => break,
-                (None, None) => value,
+                (None, None) => after,
             };
             next = next
                 .into_iter()
-                .filter_map(|(part, at)| if at.0 < from { first(part, from) } else { Some((part, at)) })
+                .filter_map(|(part, at)| Some((part, if at < from { first(part, from)? } else { at })))
                 .collect();
         }
         found
     }
 }
 
-/// Where a tag first begins after byte `from` of a text, and its content.
-fn begins(part: &Part, text: &[u8], from: usize) -> Option<(usize, usize)> {
-    let start = find(text, &part.begin, from)?;
-    let after = start + part.begin.len();
-    if part.is_next {
-        return Some((start, after));
+/// Where marks stand next in a text that is read from left to right.
+#[derive(Default)]
+struct Marks<'m>(HashMap<&'m str, Option<usize>>);
+
+impl<'m> Marks<'m> {
+    /// Where a mark first stands after byte `from`, which is never less than before.
+    fn next(&mut self, text: &[u8], mark: &'m str, from: usize) -> Option<usize> {
+        match self.0.get(mark) {
+            Some(None) => None,
+            Some(&Some(at)) if at >= from => Some(at),
+            _ => {
+                let at = find(text, mark, from);
+                self.0.insert(mark, at);
+                at
+            }
+        }
     }
-    let gap = text[after..].iter().position(|&byte| byte == b'{');
-    Some((start, gap.map_or(text.len(), |gap| after + gap)))
 }
 
 /// Where the content of a tag ends that begins at byte `value` of a text.
-fn end_of(part: &Part, text: &[u8], value: usize) -> Option<usize> {
-    let mark = |from| part.ends.iter().filter_map(|end| find(text, end, from)).min();
-    if part.words.is_none() {
-        return mark(value);
-    }
-    let value = value + text[value..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    match text.get(value)? {
-        b'"' | b'{' | b'[' => SchemaWords::value_length(&text[value..]).map(|length| value + length),
-        _ => mark(value),
+fn end_of<'p>(part: &'p Part, text: &[u8], value: usize, marks: &mut Marks<'p>) -> Option<usize> {
+    let at = value + text[value..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    match text.get(at)? {
+        b'"' | b'{' | b'[' if part.words.is_some() => {
+            SchemaWords::value_length(&text[at..]).map(|length| at + length)
+        }
+        _ => part.ends.iter().filter_map(|end| marks.next(text, end, value)).min(),
     }
 }
 
@@ -186,6 +206,10 @@ impl Words for SourceWords {
         Some(if part.name.is_empty() { why } else { format!("in {}, {why}", part.name) })
     }
 
+    fn has_marks(&self) -> bool {
+        self.kind != Schemas::Whole
+    }
+
     fn own_rules(&self) -> Option<&'static [&'static str]> {
         (self.kind == Schemas::OfTags).then_some(RULES_OF_TAGS)
     }
@@ -201,14 +225,16 @@ impl Words for SourceWords {
                 end + mark.map(String::len).max().unwrap_or(0)
             };
             let kind = if part.is_tool { "tool" } else { "tag" };
-            regions.push(TextRegion { kind, name: part.name.clone(), start, end: end.map(after) });
-            if part.words.is_some() {
+            let json = value.filter(|_| part.words.is_some());
+            regions.push(TextRegion { kind, name: part.name.clone(), start, end: end.map(after), json });
+            if let Some(value) = json {
                 let members = SchemaWords::members(&text[value..end.unwrap_or(text.len())]);
                 regions.extend(members.into_iter().map(|(name, start, end)| TextRegion {
                     kind: "argument",
                     name,
                     start: value + start,
                     end: end.map(|end| value + end),
+                    json,
                 }));
             }
         }
@@ -226,8 +252,13 @@ fn find(text: &[u8], mark: &str, from: usize) -> Option<usize> {
 fn add_tags(tag: &Value, order: PropertyOrder, parts: &mut Vec<Part>) {
     match tag {
         Value::Object(members) => {
+            // An older form has a schema, or the text of one.
+            let old = members.get("schema").map(|schema| match schema {
+                Value::String(text) => json!({"json_schema": serde_json::from_str::<Value>(text).ok()}),
+                schema => json!({"json_schema": schema}),
+            });
             if let (Some(Value::String(begin)), Some(content)) =
-                (members.get("begin"), members.get("content"))
+                (members.get("begin"), members.get("content").or(old.as_ref()))
                 && !begin.is_empty()
                 && !has_tags(content)
             {
@@ -249,25 +280,55 @@ fn part(begin: &str, content: &Value, end: Option<&Value>, order: PropertyOrder)
     });
     let ends = ends.iter().filter_map(Value::as_str).filter(|end| !end.is_empty());
     let ends: Vec<String> = ends.map(str::to_owned).collect();
-    // The only schema of the content, and whether nothing stands before it.
-    let elements = content.get("elements").and_then(Value::as_array);
+    let is_sequence = content.get("type").is_some_and(|kind| kind == "sequence");
+    let elements = content.get("elements").and_then(Value::as_array).filter(|_| is_sequence);
     let elements = elements.map_or(std::slice::from_ref(content), Vec::as_slice);
     let schemas: Vec<(usize, &Value)> =
         elements.iter().enumerate().filter(|(_, element)| element.get("json_schema").is_some()).collect();
     let schema = if let [only] = schemas[..] { Some(only) } else { None };
     let tool = schema.and_then(|(_, schema)| schema.get("tool")?.as_str());
-    let json = schema.filter(|(_, schema)| schema.get("style").is_none_or(|style| style == "json"));
-    let words = json.and_then(|(_, schema)| schema.get("json_schema"));
-    let words = words.map(|schema| SchemaWords::new(schema.clone(), order));
+    let style = schema.and_then(|(_, schema)| schema.get("style")?.as_str()).unwrap_or("json");
+    if style.starts_with("python") {
+        // No mark says where such a call ends.
+        return None;
+    }
+    // Texts before the schema are a part of the mark. Other things must not look like the beginning of the value.
+    let before = &elements[..schema.map_or(0, |(at, _)| at)];
+    let is_constant = |part: &&Value| part.get("type").is_some_and(|kind| kind == "const_string");
+    let n_constant = before.iter().take_while(|part| is_constant(part)).count();
+    let constants: String =
+        before[..n_constant].iter().filter_map(|part| part.get("value")?.as_str()).collect();
+    let is_next = n_constant == before.len();
+    let document = schema.and_then(|(_, schema)| schema.get("json_schema")).filter(|_| style == "json");
+    let is_object = document.is_some_and(|schema| schema.get("type").is_some_and(|kind| kind == "object"));
+    let is_found = is_next || is_object && !before[n_constant..].iter().any(has_brace);
+    // A number, which nothing but a mark ends, may go on as text.
+    let has_end = !ends.is_empty() || is_object;
+    let words =
+        document.filter(|_| is_found && has_end).map(|schema| SchemaWords::new(schema.clone(), order));
     let is_known = words.is_some() || !ends.is_empty();
     is_known.then(|| Part {
-        begin: begin.to_owned(),
+        begin: format!("{begin}{constants}"),
         name: tool.map_or_else(|| name_in(begin), str::to_owned),
         is_tool: tool.is_some(),
         ends,
+        is_next: is_next || words.is_none(),
         words,
-        is_next: json.is_none_or(|(at, _)| at == 0),
     })
+}
+
+/// Whether a part of a tag has a text or pattern with a brace.
+fn has_brace(part: &Value) -> bool {
+    match part {
+        Value::String(text) => text.contains('{'),
+        Value::Array(items) => items.iter().any(has_brace),
+        Value::Object(members) => members.iter().any(|(name, member)| match (&**name, member.as_str()) {
+            // Those of a repetition are none.
+            ("pattern", Some(pattern)) => pattern.contains("\\{") || pattern.contains("[{"),
+            _ => has_brace(member),
+        }),
+        _ => false,
+    }
 }
 
 /// Whether tags stand in a part of a structural tag. What stands in a schema is none.

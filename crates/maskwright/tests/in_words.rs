@@ -339,6 +339,116 @@ fn tags_tools_and_arguments_are_regions() {
     assert_eq!(rules, ["sum", "term", "sum", "term"]);
 }
 
+/// A grammar of a structural tag.
+fn tagged(format: &str) -> Arc<CompiledGrammar> {
+    let tag = format!(r#"{{"type": "structural_tag", "format": {format}}}"#);
+    compiled(&GrammarSource::structural_tag(tag, Default::default()))
+}
+
+/// What the state says a text is within, and the path.
+fn place(grammar: &Arc<CompiledGrammar>, text: &str) -> (Option<String>, Option<String>) {
+    let state = after(grammar, text).state().unwrap();
+    (state.within, state.path)
+}
+
+#[test]
+fn what_only_looks_like_a_call_is_none() {
+    let object = r#"{"type": "json_schema", "json_schema": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}}"#;
+    let some = |name: &str, path: &str| (Some(name.to_owned()), Some(path.to_owned()));
+    let call = format!(r#"{{"type": "tag", "begin": "<f=a>", "content": {object}, "end": "</f>"}}"#);
+    // Free text may hold any mark.
+    let thinks = tagged(&format!(
+        r#"{{"type": "sequence", "elements": [
+            {{"type": "tag", "begin": "<think>", "content": {{"type": "any_text"}}, "end": "</think>"}},
+            {{"type": "triggered_tags", "triggers": ["<f="], "tags": [{call}]}}]}}"#
+    ));
+    assert_eq!(place(&thinks, r#"<think>I call <f=a>{"n": "#), (None, None));
+    assert_eq!(place(&thinks, r#"<think>I call <f=a>{"n": 99</think><f=a>{"n": "#), some("a", "/n"));
+    let either = tagged(&format!(r#"{{"type": "or", "elements": [{{"type": "any_text"}}, {call}]}}"#));
+    assert_eq!(place(&either, r#"say <f=a>{"n": "#), (None, None));
+    // One of two contents, of which one is text.
+    let content = format!(r#"{{"type": "or", "elements": [{object}, {{"type": "any_text"}}]}}"#);
+    let mixed = tagged(&format!(r#"{{"type": "tag", "begin": "<a>", "content": {content}, "end": "</a>"}}"#));
+    assert_eq!(place(&mixed, "<a>hello"), (None, None));
+    // Texts before a value belong to its mark.
+    let array = format!(
+        r#"{{"type": "json_schema", "json_schema": {{"type": "array", "items": {}}}}}"#,
+        &object[39..object.len() - 1]
+    );
+    let content = format!(
+        r#"{{"type": "sequence", "elements": [{{"type": "const_string", "value": "{{x}}="}}, {array}]}}"#
+    );
+    let prefixed =
+        tagged(&format!(r#"{{"type": "tag", "begin": "<a>", "content": {content}, "end": "</a>"}}"#));
+    assert_eq!(place(&prefixed, r#"<a>{x}=[{"n": "#), some("<a>", "/0/n"));
+    // An older form.
+    let old = r#"{"structures": [{"begin": "<f=a>", "schema": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}},
+        "end": "</f>"}], "triggers": ["<f="]}"#;
+    let old = compiled(&GrammarSource::structural_tag(old, Default::default()));
+    assert_eq!(place(&old, r#"so <f=a>{"n": "#), some("a", "/n"));
+    // Two tags that begin alike.
+    let same = tagged(&format!(
+        r#"{{"type": "or", "elements": [{call}, {{"type": "tag", "begin": "<f=a>", "end": "</f>", "content":
+            {{"type": "json_schema", "json_schema": {{"type": "object", "properties": {{"n": false}}}}}}}}]}}"#
+    ));
+    assert_eq!(place(&same, r#"<f=a>{"n": 1"#), (None, None));
+    // Long texts of marks that nothing ends.
+    let open = tagged(
+        r#"{"type": "sequence", "elements": [{"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": "</a>"}]}"#,
+    );
+    let matcher = after(&open, &"<a>".repeat(40_000));
+    let start = std::time::Instant::now();
+    matcher.state().unwrap();
+    assert!(start.elapsed().as_secs() < 2, "{:?}", start.elapsed());
+}
+
+const TWO_TOOLS: &str = r#"[
+    {"name": "get", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}, "required": ["n"], "additionalProperties": false}},
+    {"name": "get_more", "inputSchema": {"type": "object", "properties": {"id": {"type": "integer", "minimum": 20, "maximum": 99},
+        "s": {"type": "string", "minLength": 2}}, "required": ["id", "s"], "additionalProperties": false}}]"#;
+
+/// In every format: the shortest call of a tool names no other tool, and most formats of JSON name the place.
+#[test]
+fn calls_of_every_format_have_their_own_tool() {
+    let mut n_named = 0;
+    let formats: Vec<&str> = maskwright::tool_calls::tool_formats().map(|format| format.name).collect();
+    for name in &formats {
+        let mut options = maskwright::tool_calls::ToolCallOptions::new(*name);
+        options.tool_choice = "get_more".to_owned();
+        let one = compiled(&GrammarSource::tool_calls(TWO_TOOLS, options.clone(), Default::default()));
+        let shortest = one.matcher();
+        let text = shortest.finish().unwrap();
+        options.tool_choice = "required".to_owned();
+        let both = compiled(&GrammarSource::tool_calls(TWO_TOOLS, options, Default::default()));
+        let mut matcher = both.matcher();
+        let mut paths = Vec::new();
+        for &id in &text {
+            let state = matcher.state().unwrap();
+            if let (Some(within), Some(path)) = (&state.within, &state.path) {
+                assert_eq!(within, "get_more", "{name}: {}", String::from_utf8_lossy(&matcher.text()));
+                paths.push(path.clone());
+            }
+            assert!(matcher.accept_token(id).unwrap());
+        }
+        n_named +=
+            usize::from(paths.iter().any(|path| path == "/id") && paths.iter().any(|path| path == "/s"));
+    }
+    assert!(n_named >= 25, "{n_named} of {}", formats.len());
+}
+
+/// A tool whose schema cannot be enforced takes any JSON, so its keywords are no reasons.
+#[test]
+fn tools_that_take_any_json_have_no_keywords() {
+    let tools = r#"[{"name": "a", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer", "minimum": 7, "maximum": 5}}, "required": ["n"]}},
+        {"name": "b", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}}}]"#;
+    let mut options = maskwright::tool_calls::ToolCallOptions::new("qwen_3");
+    options.on_error = maskwright::tool_calls::OnError::AnyJson;
+    let grammar = compiled(&GrammarSource::tool_calls(tools, options, Default::default()));
+    let call = |name| format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {{\"n\": ");
+    assert_eq!(place(&grammar, &call("a")), (None, None));
+    assert_eq!(place(&grammar, &call("b")), (Some("b".to_owned()), Some("/n".to_owned())));
+}
+
 #[test]
 fn limits_on_tokens_are_told_apart_from_the_grammar() {
     let number = compiled(&GrammarSource::regex("a[0-9]{3}|b"));

@@ -83,6 +83,9 @@ pub trait Words: Send + Sync + fmt::Debug {
     /// Why the first byte of `next` cannot follow `text`, as the grammar says; `None` if there are no better words than what was expected.
     fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String>;
 
+    /// Whether JSON values are found by the marks around them, which free text may hold as well.
+    fn has_marks(&self) -> bool;
+
     /// The names of rules that the source was turned into, which no message has at the front of the user's own; `None` if none are the user's.
     fn own_rules(&self) -> Option<&'static [&'static str]>;
 
@@ -101,6 +104,8 @@ pub struct TextRegion {
     pub start: usize,
     /// See `start`.
     pub end: Option<usize>,
+    /// Where a JSON value begins in it, or that it is of.
+    pub json: Option<usize>,
 }
 
 /// The place after a text, in the words of its source.

@@ -120,11 +120,20 @@ fn end_of(text: &[u8]) -> String {
     format!("{cut}{}", visible(end))
 }
 
-/// The place, at most `at`, where a character begins.
+/// The place, at most `at`, where the character begins that reaches over `at`; `at` if none does.
 fn character_at(text: &[u8], at: usize) -> usize {
-    let is_within = |at: &usize| text.get(*at).is_some_and(|byte| byte & 0b1100_0000 == 0b1000_0000);
     let at = at.min(text.len());
-    (0..=at.min(3)).map(|n_back| at - n_back).find(|at| !is_within(at)).unwrap_or(at)
+    let reaches_over = |begin: usize| {
+        let length = match text[begin] {
+            0xF0.. => 4,
+            0xE0.. => 3,
+            0xC0.. => 2,
+            _ => 1,
+        };
+        text.get(begin..begin + length).is_some_and(|text| std::str::from_utf8(text).is_ok())
+            && begin + length > at
+    };
+    (at.saturating_sub(3)..at).find(|&begin| reaches_over(begin)).unwrap_or(at)
 }
 
 /// A piece of a text, with control characters escaped.

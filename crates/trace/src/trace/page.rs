@@ -49,7 +49,9 @@ impl Trace {
                 "script" => SCRIPTS.iter().for_each(|script| page.push_str(script)),
                 "data" => page.push_str(&data(self)),
                 // The tree is long, and is shown as one.
-                "plain" => page.push_str(&escape_html(&Trace { tree: Vec::new(), ..self.clone() }.to_text())),
+                "plain" => page.push_str(&escape_html(
+                    &Trace { tree: Vec::new(), n_left_out: 0, ..self.clone() }.to_text(),
+                )),
                 _ => {}
             }
             page.push_str(rest);

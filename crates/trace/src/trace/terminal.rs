@@ -128,11 +128,15 @@ impl Trace {
         if !self.tree.is_empty() {
             let n = |outcome| self.tree.iter().filter(|branch| branch.outcome == outcome).count();
             let (finished, dropped) = (n(Outcome::Finished), n(Outcome::Dropped));
-            let n_branches = self.tree.len() + self.n_left_out;
+            let (n_shown, n_left_out) = (self.tree.len(), self.n_left_out);
+            let of_which = match n_left_out {
+                0 => String::new(),
+                _ => format!(" of the {n_shown} that are shown"),
+            };
             let _ = writeln!(
                 text,
-                "{n_branches} branches tried; of the {} likeliest {dropped} dropped, {finished} others finished",
-                self.tree.len()
+                "{} branches tried:{of_which} {dropped} dropped, {finished} others finished",
+                n_shown + n_left_out
             );
         }
         let _ = self.write_frames(&mut text);

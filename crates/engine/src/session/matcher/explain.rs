@@ -4,7 +4,8 @@ use maskwright_vocabulary::{TokenId, symbol_text};
 
 use super::state::expected_at;
 use crate::ground::{first_character, shown, written};
-use crate::{Error, Matcher};
+use crate::session::state::State;
+use crate::{Error, Matcher, Words};
 
 impl Matcher {
     /// Why `token` is allowed or refused here: the keyword of a schema that refuses it, or the bytes of it that a text can have here, the first
@@ -127,8 +128,25 @@ impl Matcher {
 
     /// The same after some bytes more.
     fn refusal_after(&self, before: &[u8], next: &[u8]) -> Option<String> {
+        self.words_after(before)?.refusal(&[&self.text(), before].concat(), next)
+    }
+
+    /// The words of the source, if the place after some bytes more is one that they speak of: not in free text, which may hold what looks like
+    /// the beginning of a JSON value.
+    pub(super) fn words_after(&self, before: &[u8]) -> Option<&dyn Words> {
         let words = self.grammar().words()?;
-        words.refusal(&[&self.text(), before].concat(), next)
+        (!words.has_marks() || self.is_json_after(before)).then_some(words)
+    }
+
+    /// Whether the grammar is certainly not in free text after some bytes more, but in JSON.
+    #[doc(hidden)]
+    pub fn is_json_after(&self, before: &[u8]) -> bool {
+        // JSON has no such character anywhere; within another character it says nothing.
+        let is_whole = std::str::from_utf8(&[&self.text(), before].concat())
+            .map_or_else(|error| error.error_len().is_some(), |_| true);
+        let within = State { config: self.state.within, ..self.state.clone() };
+        let bytes = [before, &[1]].concat();
+        is_whole && self.ask(|machine| machine.after_text(&within, &bytes)).is_ok_and(|next| next.is_none())
     }
 
     /// Why a token is refused that the grammar allows.
