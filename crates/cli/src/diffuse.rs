@@ -10,8 +10,7 @@ use maskwright::infill::{CanvasConfig, Hole, Infiller, Part};
 use maskwright::{Canvas, Matcher, TokenId, Tokenizer};
 use maskwright_decode::visible_text;
 use maskwright_decode::{
-    CanvasConstraint, CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, SamplerConfig,
-    fill_canvases,
+    CanvasTask, FillConfig, FillEvent, FilledCanvas, GrammarCanvas, SamplerConfig, fill_canvases,
 };
 use maskwright_models::{BUILTIN_SCHEMAS, BuiltinDiffusion, DiffusionConfig, builtin_diffusion};
 use maskwright_trace::{Cell, Frame, Trace};
@@ -39,12 +38,14 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
     } else {
         let infiller = grammar.infiller(&Default::default())?;
         let mut canvas = canvas(&infiller, &positions, builtin.model.config())?;
-        if !canvas.is_possible()? {
+        if let Some(why) = canvas.why_impossible()? {
             let n_positions = positions.len();
-            say(format_args!("the canvas cannot be filled: {n_positions} positions, one token each"));
+            say(format_args!(
+                "the canvas of {n_positions} positions, one token each, cannot be filled: {why}"
+            ));
             return Ok(Outcome::Failed);
         }
-        Some(canvas)
+        Some(GrammarCanvas::new(canvas))
     };
     let task = CanvasTask {
         prompt: &prompt,
@@ -68,10 +69,10 @@ fn canvas(
     infiller: &Infiller,
     positions: &[Option<TokenId>],
     model: &DiffusionConfig,
-) -> anyhow::Result<GrammarCanvas> {
+) -> anyhow::Result<Canvas> {
     let config =
         CanvasConfig::with_padding(Some(TokenId(model.pad_id))).and_mask(Some(TokenId(model.mask_id)));
-    Ok(GrammarCanvas::new(Canvas::new(infiller, positions, config)?))
+    Ok(Canvas::new(infiller, positions, config)?)
 }
 
 fn fill(

@@ -336,7 +336,12 @@ impl Canvas {
         }
         let witness: Option<Vec<TokenId>> = match self.known()? {
             Known::Possible(witness) => self.filled(&witness).into_iter().collect(),
-            Known::Impossible => return Err(InfillError::impossible_canvas().into()),
+            Known::Impossible => {
+                let question = self.question(None);
+                let why = why::impossible(&mut self.solver, &question);
+                let why = why.unwrap_or_else(|_| "no text of the language has these tokens here".to_owned());
+                return Err(InfillError::impossible_canvas(why).into());
+            }
             Known::Open => None,
         };
         let known = self.positions.iter().zip(positions);

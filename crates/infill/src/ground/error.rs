@@ -30,7 +30,7 @@ enum Kind {
     HoleFixed { hole: usize },
     TooLong { given: usize, limit: usize },
     PositionsDiffer { given: usize, needed: usize },
-    ImpossibleCanvas,
+    ImpossibleCanvas { why: String },
     PaddingIsText { id: u32 },
     MaskTooShort { given: usize, needed: usize },
     Open { limit: u64 },
@@ -121,8 +121,8 @@ impl InfillError {
     }
 
     /// Nothing fills the canvas.
-    pub(crate) fn impossible_canvas() -> InfillError {
-        InfillError(Kind::ImpossibleCanvas)
+    pub(crate) fn impossible_canvas(why: String) -> InfillError {
+        InfillError(Kind::ImpossibleCanvas { why })
     }
 
     pub(crate) fn padding_is_text(id: u32) -> InfillError {
@@ -223,9 +223,7 @@ impl fmt::Display for InfillError {
             Kind::PositionsDiffer { given, needed } => {
                 write!(f, "there are scores for {given} positions, the canvas has {needed}")
             }
-            Kind::ImpossibleCanvas => {
-                f.write_str("the canvas cannot be completed: no text has these tokens here")
-            }
+            Kind::ImpossibleCanvas { why } => write!(f, "the canvas cannot be completed: {why}"),
             Kind::TooLong { given, limit } => {
                 write!(f, "{given} positions are more than the limit of {limit}")
             }
