@@ -49,7 +49,7 @@ fn token(text: &[u8], path: &str, mass: Option<f64>, refused: Option<(&str, &str
         text: text.to_vec(),
         is_forced: mass.is_none(),
         allowed_mass: mass,
-        path: (!path.is_empty()).then(|| path.to_owned()),
+        path: (!path.is_empty()).then(|| format!("at {path}")),
         ..Step::default()
     };
     let Some(mass) = mass else { return step };

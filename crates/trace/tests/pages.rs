@@ -223,7 +223,7 @@ fn control_characters_do_not_reach_a_terminal() {
 #[test]
 fn the_text_has_one_line_per_token() {
     let refused = Candidate { text: b"\"x\n".to_vec(), probability: 0.75, ..Candidate::default() };
-    let path = Some("/a/0".to_owned());
+    let path = Some("at /a/0".to_owned());
     let steps = vec![
         Step {
             text: b"Z\xc3".to_vec(),

@@ -78,7 +78,7 @@ pub struct Step {
     pub wanted: Vec<Candidate>,
     /// The likeliest allowed tokens, the best first. Their probabilities are those among the allowed tokens.
     pub allowed: Vec<Candidate>,
-    /// Where the token stands in the text's structure: `/hobbies/2`, or `statement > call`.
+    /// Where the token stands in the text's structure: `at /hobbies/2`, or `in statement > call`.
     pub path: Option<String>,
     /// The time to find the allowed tokens, in microseconds.
     pub mask_us: Option<f64>,

@@ -105,7 +105,7 @@ function fillDetails(index) {
   const addTo = (list, label, ...value) => list.append(make("dt", { text: label }), make("dd", {}, ...value));
   const add = (label, ...value) => addTo(facts, label, ...value);
   if (step.p !== undefined) {
-    addTo(places, "Path", make("span", { className: "mono", text: cut(data.strings[step.p], 400)[0] }));
+    addTo(places, "Place", make("span", { className: "mono", text: cut(data.strings[step.p], 400)[0] }));
   }
   const around = regionsAround(index);
   if (around.length) addTo(places, "Inside", around.map(regionLabel).join(" › "));
@@ -227,7 +227,7 @@ function fillTable() {
     ["Allowed", true, mass],
     has("n") && ["Allowed tokens", true, step => (step.n === undefined ? "" : count(step.n))],
     has("w") && ["Favourite, if refused", false, favourite],
-    has("p") && ["Path", false, step => cut(data.strings[step.p] ?? "", 200)[0]],
+    has("p") && ["Place", false, step => cut(data.strings[step.p] ?? "", 200)[0]],
     has("u") && ["Mask time", true, step => (step.u === undefined ? "" : duration(step.u))],
     has("l") && ["Tokens left", true, step => (step.l === undefined ? "" : count(step.l))],
   ].filter(Boolean);
