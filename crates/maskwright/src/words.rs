@@ -1,7 +1,7 @@
 //! Where a text is, in the words of the JSON Schema, structural tag or list of tools that its grammar was compiled from.
 //!
 //! Tags and calls are found by what stands before and after them. Sessions ask only where the grammar is not in free text, which may hold the same
-//! marks. Tags that begin alike have no words.
+//! marks. Of tags that begin alike nothing is said.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -62,6 +62,8 @@ struct Part {
     words: Option<SchemaWords>,
     /// Whether the value begins where `begin` ends, and not at the first brace after it.
     is_next: bool,
+    /// Whether nothing is said of it: others begin alike, or not all of its schema is enforced.
+    is_mute: bool,
 }
 
 /// A tag in a text.
@@ -93,14 +95,15 @@ impl SourceWords {
                     ends: Vec::new(),
                     words: Some(SchemaWords::new(schema, order)),
                     is_next: true,
+                    is_mute: false,
                 }),
                 (Schemas::OfTags | Schemas::OfTools, Some((tag, order))) => {
                     add_tags(&tag, order, &mut parts);
                     let begins: Vec<String> = parts.iter().map(|part| part.begin.clone()).collect();
-                    let is_alone =
-                        |part: &Part| begins.iter().filter(|begin| **begin == part.begin).count() == 1;
-                    parts
-                        .retain(|part| is_alone(part) && !(part.is_tool && self.unsure.contains(&part.name)));
+                    for part in &mut parts {
+                        let n_alike = begins.iter().filter(|begin| **begin == part.begin).count();
+                        part.is_mute = n_alike > 1 || part.is_tool && self.unsure.contains(&part.name);
+                    }
                 }
             }
             parts
@@ -112,7 +115,7 @@ impl SourceWords {
         let (part, value) = match self.kind {
             Schemas::Whole => (self.parts().first()?, 0),
             Schemas::OfTags | Schemas::OfTools => {
-                let last = self.found(text).pop().filter(|last| last.end.is_none())?;
+                let last = self.found(text).pop().filter(|last| last.end.is_none() && !last.part.is_mute)?;
                 // A name may go on as long as nothing has begun after it.
                 (last.part, last.value.filter(|&value| last.part.is_next || value < text.len())?)
             }
@@ -219,7 +222,8 @@ impl Words for SourceWords {
             return Vec::new();
         }
         let mut regions = Vec::new();
-        for Found { part, start, value, end } in self.found(text) {
+        let found = self.found(text);
+        for Found { part, start, value, end } in found.into_iter().filter(|found| !found.part.is_mute) {
             let after = |end: usize| {
                 let mark = part.ends.iter().filter(|mark| text[end..].starts_with(mark.as_bytes()));
                 end + mark.map(String::len).max().unwrap_or(0)
@@ -313,6 +317,7 @@ fn part(begin: &str, content: &Value, end: Option<&Value>, order: PropertyOrder)
         is_tool: tool.is_some(),
         ends,
         is_next: is_next || words.is_none(),
+        is_mute: false,
         words,
     })
 }

@@ -386,12 +386,14 @@ fn what_only_looks_like_a_call_is_none() {
         "end": "</f>"}], "triggers": ["<f="]}"#;
     let old = compiled(&GrammarSource::structural_tag(old, Default::default()));
     assert_eq!(place(&old, r#"so <f=a>{"n": "#), some("a", "/n"));
-    // Two tags that begin alike.
-    let same = tagged(&format!(
-        r#"{{"type": "or", "elements": [{call}, {{"type": "tag", "begin": "<f=a>", "end": "</f>", "content":
-            {{"type": "json_schema", "json_schema": {{"type": "object", "properties": {{"n": false}}}}}}}}]}}"#
-    ));
+    // Of two tags that begin alike nothing is said, nor of what stands in their strings.
+    let alike = r#"{"type": "tag", "begin": "<f=a>", "end": "</f>", "content": {"type": "json_schema",
+        "json_schema": {"type": "object", "properties": {"n": false}}}}"#;
+    let third = call.replace("<f=a>", "<g>");
+    let same = tagged(&format!(r#"{{"type": "or", "elements": [{call}, {alike}, {third}]}}"#));
     assert_eq!(place(&same, r#"<f=a>{"n": 1"#), (None, None));
+    assert_eq!(place(&same, r#"<f=a>{"x": "<g>{"#), (None, None));
+    assert_eq!(place(&same, r#"<g>{"n": 1"#), some("<g>", "/n"));
     // Long texts of marks that nothing ends.
     let open = tagged(
         r#"{"type": "sequence", "elements": [{"type": "tag", "begin": "<a>", "content": {"type": "any_text"}, "end": "</a>"}]}"#,
