@@ -133,13 +133,11 @@ impl Template {
         let completed = work_on(py, &self.template, |template| {
             Ok::<_, Error>(match template.complete()? {
                 Some(text) => Ok(text),
-                None => Err(template.why_impossible().ok().flatten().unwrap_or_else(|| NO_TEXT.to_owned())),
+                None => Err(template.why_impossible()?.unwrap_or_default()),
             })
         })?;
-        match completed.or_raise()? {
-            Ok(text) => Ok(PyBytes::new(py, &text)),
-            Err(why) => Err(PyValueError::new_err(format!("the template cannot be completed: {why}"))),
-        }
+        let text = completed.or_raise()?.map_err(|why| impossible("template", &why))?;
+        Ok(PyBytes::new(py, &text))
     }
 
     /// Writes into a row of `mask` the tokens that can follow `prefix_ids` in hole `hole` such that the rest of it
@@ -328,14 +326,10 @@ impl Canvas {
         let completed = work_on(py, &self.canvas, |canvas| {
             Ok::<_, Error>(match canvas.complete()? {
                 Some(ids) => Ok(ids),
-                // That it is impossible is known; the reason may take more work than there is.
-                None => Err(canvas.why_impossible().ok().flatten().unwrap_or_else(|| NO_TEXT.to_owned())),
+                None => Err(canvas.why_impossible()?.unwrap_or_default()),
             })
         })?;
-        match completed.or_raise()? {
-            Ok(ids) => Ok(ints(ids)),
-            Err(why) => Err(PyValueError::new_err(format!("the canvas cannot be completed: {why}"))),
-        }
+        completed.or_raise()?.map(ints).map_err(|why| impossible("canvas", &why))
     }
 
     /// The likeliest text that fills the canvas, given what a model says of the tokens of every position: the one with the greatest sum of
@@ -383,8 +377,10 @@ impl Canvas {
     }
 }
 
-/// What is said where no better reason was found.
-const NO_TEXT: &str = "no text of the language has all that is known of it";
+/// ValueError for a template or canvas that nothing fills.
+fn impossible(what: &str, why: &str) -> PyErr {
+    PyValueError::new_err(format!("the {what} cannot be completed: {why}"))
+}
 
 fn status_name(status: CanvasStatus) -> &'static str {
     match status {

@@ -28,8 +28,7 @@ impl TraceSteps {
         TraceSteps { trace, asked: None, start: None, tokenizer: None, ends: None }
     }
 
-    /// Brings the steps to the tokens of the text. A token that differs takes the place of the one that was there, and those after it are
-    /// forgotten. `ends` are the tokens that end texts.
+    /// Makes the steps those of a text. From the first token that differs on, the old steps are forgotten. `ends` are the tokens that end texts.
     fn follow(&mut self, tokens: Vec<u32>, ends: Vec<u32>) {
         let steps = &mut self.trace.steps;
         let n_same = steps.iter().zip(&tokens).take_while(|(step, token)| step.token == **token).count();
@@ -106,16 +105,14 @@ impl TraceSteps {
         self.trace.steps.is_empty()
     }
 
-    /// Takes a step whose token is not known yet; `start` is the session before the first one.
+    /// Takes a step whose token is not known yet. With the first step comes `start`, the session before it.
     pub(crate) fn ask(
         &mut self,
         step: Step,
         start: Option<maskwright::Matcher>,
         tokenizer: Option<maskwright::Tokenizer>,
     ) {
-        if self.is_empty() {
-            self.start = start;
-        }
+        self.start = start.or_else(|| self.start.take());
         (self.asked, self.tokenizer) = (Some(step), tokenizer);
     }
 

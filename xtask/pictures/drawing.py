@@ -55,7 +55,7 @@ class Drawing:
             self.elements.append(f'<text x="{x:g}" y="{y:g}" font-family="{MONO}" {width} {style}>{escape(text)}</text>')
         return right
 
-    def path(self, points, colour="quiet", width=1.5, arrow=False):
+    def path(self, points, colour="quiet", width=1.5, arrow=False, dashes=""):
         """A line through points; with an arrow, its last part goes right, up or down."""
         points = list(points)
         if arrow:
@@ -66,9 +66,9 @@ class Drawing:
             self.elements.append(f'<polygon points="{triangle}" fill="{self.colours[colour]}"/>')
             points[-1] = (x2 - 7 * dx, y2 - 7 * dy)
         line = " ".join(f"{x:g},{y:g}" for x, y in points)
-        self.elements.append(
-            f'<polyline points="{line}" fill="none" stroke="{self.colours[colour]}" stroke-width="{width:g}"/>'
-        )
+        stroke = f'stroke="{self.colours[colour]}" stroke-width="{width:g}" stroke-linejoin="round"'
+        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+        self.elements.append(f'<polyline points="{line}" fill="none" {stroke}{dashed}/>')
 
     def save(self, file):
         file.write_text("\n".join([*self.elements, "</svg>", ""]), encoding="utf-8")

@@ -101,10 +101,8 @@ def draw(data, scheme):
     grid(drawing)
     for engine, (dashes, width, share, side, away) in ENGINES.items():
         curve = curve_of(data, engine)
-        line = " ".join(f"{x_of(time):.1f},{y_of(share):.1f}" for time, share in curve)
-        dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-        stroke = f'stroke="{drawing.colours[engine]}" stroke-width="{width}" stroke-linejoin="round"{dashed}'
-        drawing.elements.append(f'<polyline points="{line}" fill="none" {stroke}/>')
+        line = [(round(x_of(time), 1), round(y_of(share), 1)) for time, share in curve]
+        drawing.path(line, engine, width, dashes=dashes)
         time = min(curve, key=lambda point: abs(log10(point[1] / share)))[0]
         x, y = x_of(time) + (away if side == "start" else -away), y_of(share)
         drawing.text(x, y, engine, 19 if engine == OURS else 17, engine, side, 700 if engine == OURS else 600)

@@ -96,7 +96,7 @@ impl Search {
     }
 
     /// Searches, then hands the tokens of the best text to `held` and `on_token`, as [`maskwright_decode::generate`]
-    /// does one by one; with all that was tried. The steps have no times: those of a search are no token's own.
+    /// does one by one. The outcome has all texts and the tree. The steps have no times, since a search has none for a single token.
     ///
     /// # Errors
     /// As the search's.

@@ -40,23 +40,15 @@ pub(crate) fn steps(
     for (index, (&id, statistics)) in ids.zip(&generation.steps).enumerate() {
         let is_end = generation.eos_id == Some(id) && index == generation.tokens.len();
         let kept = generation.candidates.get(index).filter(|kept| !kept.wanted.is_empty());
-        // What is asked within the prompt's end is no question to the grammar.
-        let asked = matcher.as_ref().filter(|_| n_repeated == 0);
-        let step = asked_step(kept, asked, Some(tokenizer))?;
-        let place = match asked {
-            Some(_) => (step.path, step.tokens_left),
-            None => {
-                let place = asked_step(None, matcher.as_ref(), None)?;
-                (place.path, place.tokens_left)
-            }
-        };
-        let step = Step {
+        let mut step = Step {
             allowed_mass: statistics.allowed_mass,
             mask_us: (!statistics.mask.is_zero()).then(|| statistics.mask.as_nanos() as f64 / 1e3),
-            path: place.0,
-            tokens_left: place.1,
-            ..step
+            ..asked_step(kept, matcher.as_ref(), Some(tokenizer))?
         };
+        if n_repeated > 0 {
+            // The prompt's end refuses these, not the grammar.
+            step.wanted.iter_mut().for_each(|candidate| candidate.why = None);
+        }
         let step = chosen_step(step, id, is_end, Some(tokenizer));
         steps.push(Step { is_forced: statistics.forced, ..step });
         let bytes = tokenizer.token_bytes(id).unwrap_or_default();

@@ -75,7 +75,8 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
     let Some(words) = matcher.grammar().words() else { return Vec::new() };
     let mut text = matcher.text();
     let n_before = text.len();
-    // Where the text of each step begins: in the session's text, which has special tokens by their names, and in that of the steps.
+    // Where each step begins in the session's text, which has special tokens by their names, and in that of the steps; and how much of it the
+    // session reads.
     let mut places = Vec::with_capacity(steps.len());
     let (mut n_shown, mut n_left) = (0, n_repeated);
     for step in steps {
@@ -92,8 +93,7 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
         None => 0,
     };
     let mut found = words.regions(&text);
-    let begins: Vec<usize> = places.iter().map(|&(begin, ..)| begin).collect();
-    forget_free_text(&mut found, matcher, steps, &begins, n_repeated);
+    forget_free_text(&mut found, matcher.fork(), steps, &places);
     let region = |TextRegion { kind, name, start, end, .. }: TextRegion| Region {
         kind: kind.to_owned(),
         name: Some(name),
@@ -104,30 +104,26 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
     found.into_iter().filter(|region| !is_over(region)).map(region).collect()
 }
 
-/// Removes what looks like a JSON value and is free text, as the session says. `begins`: where each step begins in the session's text.
+/// Removes what looks like a JSON value and is free text, as the session says. `places`: where each step begins in the session's text and in
+/// that of the steps, and how much of its text the session reads.
 fn forget_free_text(
     found: &mut Vec<TextRegion>,
-    matcher: &Matcher,
+    mut session: Matcher,
     steps: &[Step],
-    begins: &[usize],
-    n_repeated: usize,
+    places: &[(usize, usize, usize)],
 ) {
-    // What the values are, by where they begin.
+    // Whether it is one, by where it begins.
     let mut is_json: HashMap<usize, bool> = HashMap::new();
-    let mut session = matcher.fork();
-    let mut n_left = n_repeated;
-    for (step, &begin) in steps.iter().zip(begins) {
+    for (step, &(begin, _, n_read)) in steps.iter().zip(places) {
         let is_within = |region: &&TextRegion| {
             region.json.is_some_and(|json| json <= begin) && region.end.is_none_or(|end| end > begin)
         };
         for json in found.iter().filter(is_within).filter_map(|region| region.json) {
-            is_json.entry(json).or_insert_with(|| session.is_json_after(&[]));
+            is_json.entry(json).or_insert_with(|| session.is_json());
         }
-        let n_skipped = n_left.min(step.text.len());
-        n_left -= n_skipped;
-        let is_read = match n_skipped {
+        let is_read = match step.text.len() - n_read {
             0 => session.accept_token(TokenId(step.token)),
-            _ => session.accept_bytes(&step.text[n_skipped..]),
+            n_repeated => session.accept_bytes(&step.text[n_repeated..]),
         };
         if !is_read.unwrap_or(false) {
             break;
@@ -139,10 +135,10 @@ fn forget_free_text(
 /// The most branches of a tree that is shown.
 const MOST_BRANCHES: usize = 3_000;
 
-/// The tree of a search, and how many of its branches were left out since there are too many. It has the text that was found, others that
-/// were finished, and what was likeliest.
+/// The tree of a search, and how many of its branches are left out. A large tree keeps the text that was found, other finished texts and
+/// the likeliest branches.
 ///
-/// What was given up is told from what could have gone on only if the search was not broken off.
+/// After a search that was broken off, no branch counts as given up.
 #[must_use]
 pub fn branches(outcome: &SearchOutcome, tokenizer: Option<&Tokenizer>) -> (Vec<Branch>, usize) {
     let explored = &outcome.explored;
@@ -152,7 +148,7 @@ pub fn branches(outcome: &SearchOutcome, tokenizer: Option<&Tokenizer>) -> (Vec<
     }
     let chosen = outcome.best().map_or_else(Vec::new, |best| outcome.path(best));
     let kept = shown_tokens(explored, &chosen);
-    // Of those that are shown, their place.
+    // The index among the branches of each token that is shown.
     let mut shown = vec![None; explored.len()];
     let mut branches: Vec<Branch> = Vec::with_capacity(kept.len());
     for index in kept {

@@ -23,7 +23,7 @@ const RULES_OF_TAGS: &[&str] = &["start", "text", "tokens", "schema"];
 pub(crate) struct SourceWords {
     source: Arc<dyn HasSchemas>,
     kind: Schemas,
-    /// Tools of whose schemas something is not enforced.
+    /// The tools whose schemas are not enforced in full.
     unsure: Vec<String>,
     parts: OnceLock<Vec<Part>>,
 }
@@ -77,7 +77,7 @@ struct Found<'p> {
 }
 
 impl SourceWords {
-    /// The words of a source; `None` if it has no schema. The tools that are `unsure` have schemas of which something is not enforced.
+    /// The words of a source; `None` if it has no schema. `unsure` names the tools whose schemas are not enforced in full.
     pub(crate) fn of(source: Arc<dyn HasSchemas>, unsure: Vec<String>) -> Option<SourceWords> {
         let kind = source.schemas()?;
         Some(SourceWords { source, kind, unsure, parts: OnceLock::new() })
@@ -129,14 +129,14 @@ impl SourceWords {
         if text.len() > MAX_TEXT {
             return found;
         }
-        let first = |part: &Part, from| find(text, &part.begin, from);
-        let mut next: Vec<(&Part, usize)> =
-            self.parts().iter().filter_map(|part| Some((part, first(part, 0)?))).collect();
         let mut marks = Marks::default();
-        // Of marks that begin at one place the longest is meant.
-        while let Some(&(part, start)) =
-            next.iter().min_by_key(|(part, start)| (*start, Reverse(part.begin.len())))
-        {
+        let mut from = 0;
+        loop {
+            let begun =
+                self.parts().iter().filter_map(|part| Some((part, marks.next(text, &part.begin, from)?)));
+            // Of marks that begin at one place the longest is meant.
+            let first = begun.min_by_key(|(part, start)| (*start, Reverse(part.begin.len())));
+            let Some((part, start)) = first else { break };
             let after = start + part.begin.len();
             let gap = text[after..].iter().position(|&byte| byte == b'{');
             let value = if part.is_next { Some(after) } else { gap.map(|gap| after + gap) };
@@ -147,15 +147,11 @@ impl SourceWords {
             }
             found.push(Found { part, start, value, end });
             // What is within a tag begins no other.
-            let from = match (end, &part.words) {
+            from = match (end, &part.words) {
                 (Some(end), _) => end,
                 (None, Some(_)) => break,
                 (None, None) => after,
             };
-            next = next
-                .into_iter()
-                .filter_map(|(part, at)| Some((part, if at < from { first(part, from)? } else { at })))
-                .collect();
         }
         found
     }

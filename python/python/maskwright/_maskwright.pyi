@@ -648,9 +648,7 @@ class TraceSteps:
     """The steps of a trace."""
     def __new__(cls, title: str, model: str | None, prompt: str | None) -> TraceSteps: ...
     def follow(self, tokens: list[int], ends: list[int]) -> None:
-        """Brings the steps to the tokens of the text. A token that differs takes the place of the one that was there, and those after it are
-        forgotten. `ends` are the tokens that end texts.
-        """
+        """Makes the steps those of a text. From the first token that differs on, the old steps are forgotten. `ends` are the tokens that end texts."""
     def answer(self, token: int) -> None:
         """Notes one more token."""
     def clear(self) -> None:

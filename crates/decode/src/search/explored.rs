@@ -37,7 +37,7 @@ pub(super) struct Explored {
 }
 
 impl Explored {
-    /// Notes a token after that of index `parent`; the result is its index.
+    /// Notes a token, and returns its index.
     pub(super) fn note(&mut self, token: ExploredToken) -> usize {
         let tokens = &mut self.tokens;
         *self.children.entry((token.parent, token.id)).or_insert_with(|| {

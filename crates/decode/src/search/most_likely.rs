@@ -305,7 +305,7 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         Some(Entry { log_likelihood: log_likelihood + log_probability, prefix, rank })
     }
 
-    /// The text of an entry, whether it has ended, and its last token among those that were tried.
+    /// The text of an entry, whether it has ended, and the index of its last token among those that were tried.
     fn text(&mut self, entry: &Entry) -> Result<(Vec<TokenId>, Step, Option<usize>), DecodeError> {
         let &Prefix { ref tokens, ref likeliest, explored: parent, .. } = &self.prefixes[entry.prefix];
         let mut constraint = self.constraint.clone();

@@ -86,7 +86,7 @@ pub trait Words: Send + Sync + fmt::Debug {
     /// Whether JSON values are found by the marks around them, which free text may hold as well.
     fn has_marks(&self) -> bool;
 
-    /// The names of rules that the source was turned into, which no message has at the front of the user's own; `None` if none are the user's.
+    /// The names of the rules that the source's compiler makes around the user's. Messages leave them out. `None` if no rule is the user's.
     fn own_rules(&self) -> Option<&'static [&'static str]>;
 
     /// The parts of a text that have a name, an outer one before those within, as far as they are known by their marks.
@@ -100,11 +100,11 @@ pub struct TextRegion {
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// The bytes of the text where it begins, and ends; no end if the text ends before.
+    /// The byte of the text where it begins.
     pub start: usize,
-    /// See `start`.
+    /// The byte after its end, or `None` if the text ends before it does.
     pub end: Option<usize>,
-    /// Where a JSON value begins in it, or that it is of.
+    /// Where its JSON value begins, or for an argument, the value that it belongs to.
     pub json: Option<usize>,
 }
 

@@ -197,7 +197,7 @@ impl Canvas {
             return Ok(None);
         }
         let question = self.question(None);
-        why::impossible(&mut self.solver, &question).map(Some)
+        Ok(Some(why::impossible(&mut self.solver, &question)))
     }
 
     /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known position, instead of what is
@@ -339,7 +339,6 @@ impl Canvas {
             Known::Impossible => {
                 let question = self.question(None);
                 let why = why::impossible(&mut self.solver, &question);
-                let why = why.unwrap_or_else(|_| "no text of the language has these tokens here".to_owned());
                 return Err(InfillError::impossible_canvas(why).into());
             }
             Known::Open => None,

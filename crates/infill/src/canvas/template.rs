@@ -112,7 +112,7 @@ impl Template {
             return Ok(None);
         }
         let (question, _) = self.question(None);
-        why::impossible(&mut self.solver, &question).map(Some)
+        Ok(Some(why::impossible(&mut self.solver, &question)))
     }
 
     /// Writes to `mask` the tokens that can follow `prefix` in hole `hole`, such that the rest of the hole and

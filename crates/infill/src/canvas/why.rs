@@ -2,7 +2,6 @@
 
 use maskwright_automata::Fuel;
 use maskwright_engine::{Matcher, Taken, text_parts, written};
-use maskwright_error::Error;
 use maskwright_vocabulary::Vocabulary;
 
 use crate::answer::{Answer, Place, Question, Relation, Solver};
@@ -15,11 +14,9 @@ const MOST_BEFORE: usize = 40;
 /// The most bytes that are shown after it.
 const MOST_AFTER: usize = 20;
 
-/// Why a question has no text: the known text that nothing can read, how far it can be read, and why not further.
-///
-/// # Errors
-/// If a limit is reached.
-pub(super) fn impossible(solver: &mut Solver, question: &Question) -> Result<String, Error> {
+/// Why a question that has no text has none: the known text that nothing can read, how far it can be read, and why not further. Where that
+/// takes more work than there is, it says only that there is no text.
+pub(super) fn impossible(solver: &mut Solver, question: &Question) -> String {
     let infiller = solver.infiller.clone();
     let vocabulary = infiller.vocabulary();
     // One of the language itself, or of one that has all its texts.
@@ -27,10 +24,12 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> Result<Str
     let same = readers.iter().find(|reader| reader.relation == Relation::Same);
     let Some(reader) = same.or_else(|| readers.iter().find(|reader| reader.has_all())).or(readers.first())
     else {
-        return Ok(NOT_FILLED.to_owned());
+        return NOT_FILLED.to_owned();
     };
     let lattice = question.lattices(reader, vocabulary).0.swap_remove(0);
-    let blocked = reader.tables().blocked(&lattice, &Fuel::new(infiller.limits().work))?;
+    let Ok(blocked) = reader.tables().blocked(&lattice, &Fuel::new(infiller.limits().work)) else {
+        return NOT_FILLED.to_owned();
+    };
     let (before, from) = question.places.split_at(blocked.position.min(question.places.len()));
     let place = from.first().map(|(place, _)| place);
     let Some(text) = place.and_then(|place| known(place, vocabulary)) else {
@@ -41,7 +40,7 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> Result<Str
             None if question.places.is_empty() => "the empty text is not in the language",
             _ => NOT_FILLED,
         };
-        return Ok(why.to_owned());
+        return why.to_owned();
     };
     let (read, rest) = text.split_at(blocked.n_bytes.min(text.len()));
     // With the known text on both sides.
@@ -57,11 +56,11 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> Result<Str
     let cut = if shown_after.len() < after.len() { "…" } else { "" };
     let shown = format!("`{}⟂{}{cut}`", end_of(before), visible(shown_after));
     if rest.is_empty() {
-        return Ok(format!("nothing that can follow completes the text up to `⟂` in {shown}"));
+        return format!("nothing that can follow completes the text up to `⟂` in {shown}");
     }
     let why = refusal(solver, question, blocked.position, read, &around[mark..]);
     let why = why.map_or_else(String::new, |why| format!("; {why}"));
-    Ok(format!("no text of the language goes on like this at `⟂` in {shown}{why}"))
+    format!("no text of the language goes on like this at `⟂` in {shown}{why}")
 }
 
 /// Why `rest` cannot follow the places before `position` and `read`, in the words of the grammar's source. Where there are holes before it,
@@ -120,7 +119,7 @@ fn end_of(text: &[u8]) -> String {
     format!("{cut}{}", visible(end))
 }
 
-/// The place, at most `at`, where the character begins that reaches over `at`; `at` if none does.
+/// The start of the character that `at` is within, or `at` if it is within none.
 fn character_at(text: &[u8], at: usize) -> usize {
     let at = at.min(text.len());
     let reaches_over = |begin: usize| {

@@ -56,7 +56,7 @@ impl SchemaWords {
         SchemaWords { schema, order }
     }
 
-    /// How long the string, array or object is that a text begins with; `None` if it is not whole, or the text begins with something else.
+    /// The length of the string, array or object at the start of a text. `None` if it has not ended, or the text starts with something else.
     pub fn value_length(text: &[u8]) -> Option<usize> {
         match text.first() {
             Some(b'"') => scalar_length(text),
@@ -65,8 +65,7 @@ impl SchemaWords {
         }
     }
 
-    /// The members of the object that a text begins with: their names, and where each begins and ends in the text; no end if the text
-    /// ends before.
+    /// The members of the object at the start of a text: name, first byte, and the byte after the last (`None` if it has not ended).
     pub fn members(text: &[u8]) -> Vec<(String, usize, Option<usize>)> {
         members(text)
     }

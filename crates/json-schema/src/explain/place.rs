@@ -172,7 +172,7 @@ pub(super) fn container_length(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The members of the object that a text begins with: their names, and where each begins and ends.
+/// See [`SchemaWords::members`](super::SchemaWords::members).
 pub(super) fn members(text: &[u8]) -> Vec<(String, usize, Option<usize>)> {
     let mut members = Vec::new();
     let is_between = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':');

@@ -70,7 +70,7 @@ struct Written<'t> {
 }
 
 impl<'t> Written<'t> {
-    /// What `text` begins with, of which the grammar refuses byte `n_judged - 1`.
+    /// The value at the start of `text`. The grammar refuses its byte `n_judged - 1`.
     fn new(text: &'t [u8], n_judged: usize) -> Written<'t> {
         let length = scalar_length(text);
         let judged = &text[..n_judged.min(text.len())];

@@ -24,7 +24,7 @@ impl Trace {
     ///
     /// The page is one file that loads nothing and works offline. Texts of the trace cannot run there: its security
     /// policy forbids all but its own script, which writes texts as texts only. Without scripts it is the
-    /// [plain text](Self::to_text).
+    /// [plain text](Self::to_text), without the tree of a search.
     ///
     /// Its size is about 50 KB, 500 bytes for each token with ten candidates, and 100 bytes for each branch.
     ///
@@ -48,10 +48,8 @@ impl Trace {
                 "style" => page.push_str(include_str!("page/page.css")),
                 "script" => SCRIPTS.iter().for_each(|script| page.push_str(script)),
                 "data" => page.push_str(&data(self)),
-                // The tree is long, and is shown as one.
-                "plain" => page.push_str(&escape_html(
-                    &Trace { tree: Vec::new(), n_left_out: 0, ..self.clone() }.to_text(),
-                )),
+                // The page draws the tree, which is long as text.
+                "plain" => page.push_str(&escape_html(&self.text_without_tree())),
                 _ => {}
             }
             page.push_str(rest);

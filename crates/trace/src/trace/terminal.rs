@@ -26,8 +26,15 @@ impl Trace {
     /// ```
     #[must_use]
     pub fn to_text(&self) -> String {
-        let mut text = String::new();
+        let mut text = self.text_without_tree();
         // Writing to a string cannot fail.
+        let _ = self.write_tree(&mut text);
+        text
+    }
+
+    /// The same without the branches of a search.
+    pub(super) fn text_without_tree(&self) -> String {
+        let mut text = String::new();
         let _ = self.write_text(&mut text);
         text
     }
@@ -77,7 +84,10 @@ impl Trace {
                 region.start
             )?;
         }
-        self.write_frames(to)?;
+        self.write_frames(to)
+    }
+
+    fn write_tree(&self, to: &mut String) -> std::fmt::Result {
         for (index, branch) in self.tree.iter().enumerate() {
             let gap = if index == 0 && !to.is_empty() { "\n" } else { "" };
             writeln!(to, "{gap}{}", branch_line(index, branch))?;

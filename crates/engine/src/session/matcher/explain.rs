@@ -128,22 +128,26 @@ impl Matcher {
 
     /// The same after some bytes more.
     fn refusal_after(&self, before: &[u8], next: &[u8]) -> Option<String> {
-        self.words_after(before)?.refusal(&[&self.text(), before].concat(), next)
+        let text = [&self.text(), before].concat();
+        self.words_after(&text, before)?.refusal(&text, next)
     }
 
-    /// The words of the source, if the place after some bytes more is one that they speak of: not in free text, which may hold what looks like
-    /// the beginning of a JSON value.
-    pub(super) fn words_after(&self, before: &[u8]) -> Option<&dyn Words> {
+    /// The words of the source, if they are of the place after `text`, whose last bytes `before` the session has not read yet. Free text may hold
+    /// what looks like the beginning of a JSON value.
+    pub(super) fn words_after(&self, text: &[u8], before: &[u8]) -> Option<&dyn Words> {
         let words = self.grammar().words()?;
-        (!words.has_marks() || self.is_json_after(before)).then_some(words)
+        (!words.has_marks() || self.is_json_after(text, before)).then_some(words)
     }
 
-    /// Whether the grammar is certainly not in free text after some bytes more, but in JSON.
+    /// Whether the grammar is certainly in JSON, and not in free text.
     #[doc(hidden)]
-    pub fn is_json_after(&self, before: &[u8]) -> bool {
-        // JSON has no such character anywhere; within another character it says nothing.
-        let is_whole = std::str::from_utf8(&[&self.text(), before].concat())
-            .map_or_else(|error| error.error_len().is_some(), |_| true);
+    pub fn is_json(&self) -> bool {
+        self.is_json_after(&self.text(), &[])
+    }
+
+    fn is_json_after(&self, text: &[u8], before: &[u8]) -> bool {
+        // JSON has no such character anywhere. Within another character it says nothing.
+        let is_whole = std::str::from_utf8(text).map_or_else(|error| error.error_len().is_some(), |_| true);
         let within = State { config: self.state.within, ..self.state.clone() };
         let bytes = [before, &[1]].concat();
         is_whole && self.ask(|machine| machine.after_text(&within, &bytes)).is_ok_and(|next| next.is_none())

@@ -57,7 +57,7 @@ impl Matcher {
             only.words = BLOCK.to_owned();
         }
         let words = self.grammar().words();
-        let Some(place) = self.words_after(&[]).and_then(|words| words.place(&text)) else {
+        let Some(place) = self.words_after(&text, &[]).and_then(|words| words.place(&text)) else {
             // Rules that a schema, a tag or a list of tools became say nothing to a user.
             if let Some(own) = words.map_or(Some(&[][..]), |words| words.own_rules()) {
                 let rules = self.ask(|machine| Ok(rules(&mut machine.reader, config)))?;
