@@ -52,20 +52,17 @@ enum Stage {
     Refute(usize),
     /// The shortest end of the text that a session knows.
     Finish,
-    /// With so many masked positions on each side of the place that is asked about, and any text around.
-    RefuteNear(usize),
+    /// With any text around the known text next to the place that is asked about.
+    RefuteNear,
 }
 
-const STAGES: [Stage; 11] = [
+const STAGES: [Stage; 8] = [
     Stage::Near(2),
-    Stage::RefuteNear(0),
-    Stage::RefuteNear(3),
+    Stage::RefuteNear,
     Stage::Near(8),
     Stage::SearchKept(Effort::Likely(30_000)),
-    Stage::Search(Effort::Likely(30_000)),
-    Stage::Finish,
-    Stage::Refute(30_000),
     Stage::Search(Effort::Likely(200_000)),
+    Stage::Finish,
     Stage::Refute(500_000),
     Stage::Search(Effort::Whole(usize::MAX)),
 ];
@@ -81,7 +78,7 @@ const QUESTION_PART: u64 = 3;
 /// Of the work that is left for a question, one strategy may take one part of so many.
 const STAGE_PART: u64 = 2;
 
-/// How often a text that the judge refuses is mended.
+/// How often a text that the judge refuses is mended without the judge reading more of it than before.
 const N_MENDED: usize = 12;
 
 /// See the module.
@@ -193,8 +190,7 @@ impl Solver {
                 let Some(near) = before.near(question, n_near, (reader, vocabulary)) else {
                     return Ok(Answer::Open);
                 };
-                let effort = Effort::Likely(N_NEAR + N_NEAR_PLACE * near.places.len());
-                match self.search(&near, effort, number, fuel)? {
+                match self.search(&near, near_effort(&near), number, fuel)? {
                     // There are texts elsewhere.
                     Answer::No => Ok(Answer::Open),
                     answer => Ok(answer),
@@ -213,7 +209,7 @@ impl Solver {
             },
             Stage::Finish if number > 0 => Ok(Answer::Open),
             Stage::Finish => self.finish(question),
-            Stage::Refute(_) | Stage::RefuteNear(_) if !reader.has_all() => Ok(Answer::Open),
+            Stage::Refute(_) | Stage::RefuteNear if !reader.has_all() => Ok(Answer::Open),
             Stage::Refute(n_facts) => {
                 let mut tables = reader.tables();
                 self.refuted(question, reader, |lattice| {
@@ -221,13 +217,13 @@ impl Solver {
                     Ok(tables.has_text(&wider, n_facts, fuel)? == Some(false))
                 })
             }
-            Stage::RefuteNear(n_masked) => {
+            Stage::RefuteNear => {
                 // A text that ends before the position says nothing about it.
                 let is_passed = |&position: &usize| question.ends.first().is_some_and(|&end| end > position);
                 let Some(position) = question.focus.filter(is_passed) else { return Ok(Answer::Open) };
                 let mut tables = reader.tables();
                 self.refuted(question, reader, |lattice| {
-                    let near = around(lattice, position, [n_masked; 2]);
+                    let near = around(lattice, position, [0; 2]);
                     Ok(tables.has_text(&near, N_NEAR, fuel)? == Some(false))
                 })
             }
@@ -296,7 +292,7 @@ impl Solver {
     ) -> Result<Answer, InfillError> {
         let mut answer = Answer::No;
         match self.propose(question, effort, number, fuel, &mut answer)? {
-            Some(witness) => self.mend(question, witness, effort, fuel),
+            Some(witness) => self.mend(question, witness, fuel),
             None => Ok(answer),
         }
     }
@@ -333,18 +329,20 @@ impl Solver {
         &mut self,
         question: &Question,
         mut witness: Witness,
-        effort: Effort,
         fuel: &Fuel,
     ) -> Result<Answer, InfillError> {
         let infiller = self.infiller.clone();
         let vocabulary = infiller.vocabulary();
         let mut tried: Vec<(Vec<Taken>, TokenId)> = Vec::new();
-        for _ in 0..N_MENDED + question.n_unknown() {
+        let (mut furthest, mut n_vain) = (0, 0);
+        while n_vain <= N_MENDED {
             let reader = &infiller.readers()[witness.reader];
             let Some(parts) = witness.parts(question, (reader, &self.blanks, vocabulary)) else { break };
             let Judgement::Refused(n_read) = self.judge.judge(&parts)? else {
                 return Ok(Answer::Yes(witness));
             };
+            n_vain = if n_read > furthest { 0 } else { n_vain + 1 };
+            furthest = furthest.max(n_read);
             // Parts are places wherever none is left out.
             let Some(last) = parts.len().checked_sub(1).filter(|_| parts.len() == witness.end) else { break };
             let is_masked = |&at: &usize| matches!(question.places[at].0, Place::Masked);
@@ -375,7 +373,9 @@ impl Solver {
             }
             rest.places[at].0 = Place::Token(token);
             rest.ends.retain(|&end| end > at);
-            if let Some(other) = self.propose(&rest, effort, witness.reader, fuel, &mut Answer::Open)? {
+            if let Some(other) =
+                self.propose(&rest, near_effort(&rest), witness.reader, fuel, &mut Answer::Open)?
+            {
                 witness = other;
             }
         }
@@ -395,6 +395,11 @@ impl Solver {
         let judgement = within_limits(self.judge.judge(&parts))?;
         Ok(judgement.map(|judgement| judgement == Judgement::Accepted))
     }
+}
+
+/// The facts for a question that is near a text.
+fn near_effort(question: &Question) -> Effort {
+    Effort::Likely(N_NEAR + N_NEAR_PLACE * question.places.len())
 }
 
 /// Runs `ask` with so much work at most in searches, and as much in sessions, but with no more than the present call may still do.

@@ -47,10 +47,17 @@ const TOP: u32 = 0;
 const MAX_FACTS: usize = 10_000_000;
 const MAX_BACKS: usize = 4 * MAX_FACTS;
 
-/// A fact is the better the further it has come in the text, less so much for each call that it is within, and for each terminal
-/// that was read since the position began: of what masked positions can be, little opens something, what was opened must be
-/// closed, and any text is best short. None of them is best for all texts.
-const MERITS: [(i64, i64); N_ORDERS] = [(2, 0), (16, 0), (0, 16)];
+/// A fact is the better the further it has come in the text, less so much for each call that it is within, for each terminal that was
+/// read since the position began, and for each [`CROWD`] of facts at its position: of what masked positions can be, little opens
+/// something, what was opened must be closed, and any text is best short. Where many facts have not led further, something before
+/// them was wrong. None of the orders is best for all texts.
+const MERITS: [(i64, i64, i64); N_ORDERS] = [(2, 0, 0), (16, 0, 0), (0, 16, 0), (2, 0, 1)];
+
+/// Work units of a fact that is kept.
+const UNITS_PER_FACT: u64 = 32;
+
+/// How many facts at one position make a crowd.
+const CROWD: i64 = 16;
 
 /// How much less is expected within a block of a width that nobody would choose.
 const UNUSUAL: i64 = 64;
@@ -117,6 +124,8 @@ pub(crate) struct Chart {
     is_followed: Vec<bool>,
     /// By fact, how many terminals were read since its position began, on the way on which it was found.
     n_read: Vec<u32>,
+    /// By position, how many facts are there.
+    n_at: Vec<i64>,
     /// The fact that is being followed.
     followed: u32,
     /// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is made.
@@ -197,10 +206,15 @@ impl Chart {
             return Err(InfillError::chart(edges.position(self.node(fact)) as usize, MAX_FACTS));
         }
         self.followed = fact;
+        let (n_facts, n_backs) = (self.facts.len(), self.backs.len());
         let followed = match self.facts[fact as usize] {
             Fact::Item { .. } => self.expand(fact, edges),
             Fact::End { call, node } => self.end(fact, call, node, edges),
         };
+        // Facts and their ways are kept, so they cost what they take in memory, as a graph's nodes and edges do.
+        let (n_new, n_ways) = (self.facts.len() - n_facts, self.backs.len() - n_backs);
+        let followed = followed
+            .and_then(|()| spend(self.node(fact), UNITS_PER_FACT * n_new as u64 + 2 * n_ways as u64, edges));
         self.is_followed[fact as usize] = followed.is_ok();
         followed
     }
@@ -345,7 +359,15 @@ impl Chart {
                 Around::Line | Around::Brackets => false,
             };
             let place = i64::from(edges.progress(node)) - UNUSUAL * i64::from(is_unusual);
-            let merit = |(by_depth, by_length)| place - by_depth * depth - by_length * i64::from(n_read);
+            if self.n_at.len() <= position as usize {
+                self.n_at.resize(position as usize + 1, 0);
+            }
+            let n_here = &mut self.n_at[position as usize];
+            let crowd = *n_here / CROWD;
+            *n_here += 1;
+            let merit = |(by_depth, by_length, by_crowd)| {
+                place - by_depth * depth - by_length * i64::from(n_read) - by_crowd * crowd
+            };
             let merits = MERITS.map(merit);
             match &mut self.focus {
                 Some(focus) => focus.push(id, position, merits),
@@ -379,7 +401,7 @@ impl Chart {
         (end, node): (u32, NodeIndex),
         edges: &mut impl Edges,
     ) -> Result<(), InfillError> {
-        spend(node, edges)?;
+        spend(node, 1, edges)?;
         let Fact::Item { call, context, .. } = self.facts[pred as usize] else { return Ok(()) };
         if edges.can_go_on(self.calls[call as usize].rule, state, node)? {
             let item = Fact::Item { call, state, node, context, is_begun: true };
@@ -402,13 +424,13 @@ impl Chart {
                 self.add(Fact::End { call, node }, Back { pred: item, ..START }, edges);
             }
             for index in edges.network().moves(state) {
-                spend(node, edges)?;
+                spend(node, 1, edges)?;
                 let step = edges.network().move_at(index);
                 match step.symbol {
                     Symbol::Rule(rule) => self.begin(item, rule, step.next, edges)?,
                     Symbol::Terminal(terminal) => {
                         for edge in edges.reading(node, terminal)? {
-                            spend(node, edges)?;
+                            spend(node, 1, edges)?;
                             let (to, _) = edges.way(edge);
                             let read =
                                 Fact::Item { call, state: step.next, node: to, context, is_begun: true };
@@ -424,7 +446,7 @@ impl Chart {
             if edges.is_dead(edge) || self.focus.as_ref().is_some_and(|focus| focus.skips(edge)) {
                 continue;
             }
-            spend(node, edges)?;
+            spend(node, 1, edges)?;
             let (to, label) = edges.way(edge);
             let back = Back { pred: item, edge, ..START };
             let Some(context) = edges.behind(&mut self.contexts, context, node, label) else { continue };
@@ -539,8 +561,8 @@ impl Chart {
     }
 }
 
-/// Pays for one step at a node.
-fn spend(node: NodeIndex, edges: &impl Edges) -> Result<(), InfillError> {
+/// Pays for work at a node.
+fn spend(node: NodeIndex, units: u64, edges: &impl Edges) -> Result<(), InfillError> {
     let located = |error| InfillError::work(edges.position(node) as usize, error);
-    edges.fuel().spend(1).map_err(located)
+    edges.fuel().spend(units).map_err(located)
 }

@@ -17,7 +17,7 @@
 use std::collections::BinaryHeap;
 
 /// In how many orders facts are followed, in turns.
-pub(super) const N_ORDERS: usize = 3;
+pub(super) const N_ORDERS: usize = 4;
 
 /// The position that a chart is made for.
 #[derive(Debug, Default)]

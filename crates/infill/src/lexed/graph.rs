@@ -182,7 +182,7 @@ impl Graph {
                 graph.keeps_text = true;
                 for &node in &graph.at[position] {
                     // What is known may have begun it.
-                    graph.keeps_text &= !tables.hypotheses.reads_anything(graph.nodes[node as usize].1)?;
+                    graph.keeps_text &= !tables.hypotheses.is_in_text(graph.nodes[node as usize].1)?;
                 }
             }
             let is_end = ends.contains(&position);

@@ -57,6 +57,10 @@ struct Known {
     n_steady: Option<usize>,
     /// Whether nearly any text continues it.
     reads_anything: Option<bool>,
+    /// [`Hypotheses::is_nearly_steady`].
+    is_nearly_steady: Option<bool>,
+    /// [`Hypotheses::is_watched_on`].
+    is_watched_on: Option<bool>,
 }
 
 impl Deref for Hypotheses {
@@ -98,6 +102,21 @@ impl Hypotheses {
         &mut self.known[id.index()]
     }
 
+    /// A fact about a hypothesis: as it is known, or as `find` says.
+    fn once<T: Copy, E>(
+        &mut self,
+        id: HypothesisId,
+        fact: fn(&mut Known) -> &mut Option<T>,
+        find: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if let Some(known) = *fact(self.known(id)) {
+            return Ok(known);
+        }
+        let found = find(self)?;
+        *fact(self.known(id)) = Some(found);
+        Ok(found)
+    }
+
     /// Whether no token is in progress.
     pub(crate) fn is_boundary(&self, id: HypothesisId) -> bool {
         id == CLEAR || self.get(id).is_boundary
@@ -130,13 +149,14 @@ impl Hypotheses {
 
     /// The hypothesis with the width from which one comes in place of its own.
     fn relative(&mut self, id: HypothesisId) -> Result<HypothesisId, ScanError> {
-        if let Some(known) = self.known(id).relative {
-            return Ok(known);
-        }
-        let here = self.indent(id).with_width(Width::HERE);
-        let relative = self.carrying(id, here)?;
-        self.known(id).relative = Some(relative);
-        Ok(relative)
+        self.once(
+            id,
+            |known| &mut known.relative,
+            |this| {
+                let here = this.indent(id).with_width(Width::HERE);
+                this.carrying(id, here)
+            },
+        )
     }
 
     /// The hypothesis where widths up to `counted` are counted, or none are.
@@ -197,17 +217,23 @@ impl Hypotheses {
 
     /// Whether a match before it may be watched for as long as one likes, as `/` is before `*` where comments end.
     pub(crate) fn is_watched_on(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
-        for guard in self.get(id).guards.clone() {
-            for class in 0..self.n_classes() {
-                let byte = self.representatives()[class];
-                if let Fate::Watched(next) = self.tables().lexer.fate(guard, byte)?
-                    && self.canonical(next)? == guard
-                {
-                    return Ok(true);
+        self.once(
+            id,
+            |known| &mut known.is_watched_on,
+            |this| {
+                for guard in this.get(id).guards.clone() {
+                    for class in 0..this.n_classes() {
+                        let byte = this.representatives()[class];
+                        if let Fate::Watched(next) = this.tables().lexer.fate(guard, byte)?
+                            && this.canonical(next)? == guard
+                        {
+                            return Ok(true);
+                        }
+                    }
                 }
-            }
-        }
-        Ok(false)
+                Ok(false)
+            },
+        )
     }
 
     /// Whether a token is in progress that can go on as it is after some byte, and nothing before it is watched.
@@ -222,12 +248,7 @@ impl Hypotheses {
         if hypothesis.is_boundary || hypothesis.carried != Indent::None {
             return Ok(false);
         }
-        for class in 0..self.n_classes() {
-            if self.within_after_class(id, class)? == Some(id) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.n_steady(id)? > 0)
     }
 
     /// Whether it is after a newline character and blanks, or after the token of the line's end.
@@ -237,18 +258,30 @@ impl Hypotheses {
 
     /// Whether a token is in progress that cannot end here, as within a character, and a few bytes lead to where it is steady.
     pub(crate) fn is_nearly_steady(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        self.once(id, |known| &mut known.is_nearly_steady, |this| this.is_nearly(id, Hypotheses::is_steady))
+    }
+
+    /// Whether nearly any text continues the token in progress, as in a comment or a string; also within a character of it.
+    pub(crate) fn is_in_text(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
+        Ok(self.reads_anything(id)? || self.is_nearly(id, Hypotheses::reads_anything)?)
+    }
+
+    /// Whether a token is in progress that cannot end here, and a few bytes lead to where `is_so`.
+    fn is_nearly(
+        &mut self,
+        id: HypothesisId,
+        is_so: fn(&mut Hypotheses, HypothesisId) -> Result<bool, InfillError>,
+    ) -> Result<bool, InfillError> {
         let mut reached = vec![id];
         for _ in 0..MAX_UNSTEADY {
             let mut next = Vec::new();
             for at in reached {
-                let hypothesis = self.get(at);
-                let can_end = !self.tables().lexer.accepts(hypothesis.state).is_empty();
-                if hypothesis.is_boundary || can_end {
+                if self.is_boundary(at) || !self.tables().lexer.accepts(self.get(at).state).is_empty() {
                     continue;
                 }
                 for class in 0..self.n_classes() {
                     if let Some(to) = self.within_after_class(at, class)? {
-                        if self.is_steady(to)? {
+                        if is_so(self, to)? {
                             return Ok(true);
                         }
                         next.push(to);
@@ -282,18 +315,20 @@ impl Hypotheses {
 
     /// The bytes after which the hypothesis is the same and no token has ended.
     pub(crate) fn loop_bytes(&mut self, id: HypothesisId) -> Result<ByteSet, InfillError> {
-        if let Some(known) = self.known(id).loops {
-            return Ok(known);
-        }
-        let mut loops = ByteSet::EMPTY;
-        for byte in 0..=255 {
-            let outcomes = self.step(id, byte)?;
-            if *self.outcomes(outcomes) == [Outcome { terminal: None, next: id, is_dropped: false }] {
-                loops.insert(byte);
-            }
-        }
-        self.known(id).loops = Some(loops);
-        Ok(loops)
+        self.once(
+            id,
+            |known| &mut known.loops,
+            |this| {
+                let mut loops = ByteSet::EMPTY;
+                for byte in 0..=255 {
+                    let outcomes = this.step(id, byte)?;
+                    if *this.outcomes(outcomes) == [Outcome { terminal: None, next: id, is_dropped: false }] {
+                        loops.insert(byte);
+                    }
+                }
+                Ok(loops)
+            },
+        )
     }
 
     /// Whether nearly any text continues the token in progress, as in a comment or a string.
@@ -301,33 +336,36 @@ impl Hypotheses {
         if self.is_boundary(id) {
             return Ok(false);
         }
-        if let Some(known) = self.known(id).reads_anything {
-            return Ok(known);
-        }
-        let mut n_bytes = 0;
-        for byte in 0..=255 {
-            if let Some(next) = self.within_after(id, byte)?
-                && self.n_steady(next)? >= ANY_TEXT
-            {
-                n_bytes += 1;
-            }
-        }
-        let reads_anything = n_bytes >= ANY_TEXT;
-        self.known(id).reads_anything = Some(reads_anything);
-        Ok(reads_anything)
+        self.once(
+            id,
+            |known| &mut known.reads_anything,
+            |this| {
+                let mut n_bytes = 0;
+                for byte in 0..=255 {
+                    if let Some(next) = this.within_after(id, byte)?
+                        && this.n_steady(next)? >= ANY_TEXT
+                    {
+                        n_bytes += 1;
+                    }
+                }
+                Ok(n_bytes >= ANY_TEXT)
+            },
+        )
     }
 
     /// How many bytes leave the token in progress as it is.
     fn n_steady(&mut self, id: HypothesisId) -> Result<usize, InfillError> {
-        if let Some(known) = self.known(id).n_steady {
-            return Ok(known);
-        }
-        let mut n_steady = 0;
-        for byte in 0..=255 {
-            n_steady += usize::from(self.within_after(id, byte)? == Some(id));
-        }
-        self.known(id).n_steady = Some(n_steady);
-        Ok(n_steady)
+        self.once(
+            id,
+            |known| &mut known.n_steady,
+            |this| {
+                let mut n_steady = 0;
+                for byte in 0..=255 {
+                    n_steady += usize::from(this.within_after(id, byte)? == Some(id));
+                }
+                Ok(n_steady)
+            },
+        )
     }
 
     /// The hypothesis after a byte that continues the token in progress.

@@ -223,7 +223,7 @@ impl Tables {
                 continue;
             }
             let n_children = trie.n_children(node);
-            spend(1 + n_children / 16)?;
+            spend(4)?;
             let loops = automaton.loop_bytes(state).map_err(located)?;
             if trie.bytes_below(node).is_subset(&loops) {
                 found.add_subtree(trie, node, state, automaton.is_accepting(state));
@@ -246,7 +246,9 @@ impl Tables {
                 }
                 Ok(())
             };
-            if next_bytes.len() < n_children / 4 {
+            let by_byte = next_bytes.len() < n_children / 4;
+            spend(if by_byte { next_bytes.len() } else { n_children })?;
+            if by_byte {
                 for byte in next_bytes.iter() {
                     if let Some(child) = trie.child(node, byte) {
                         visit(byte, child)?;

@@ -224,7 +224,7 @@ impl LexedTables {
                 continue;
             }
             let n_children = trie.n_children(node);
-            fuel.spend(1 + n_children as u64 / 16).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(4).map_err(|error| InfillError::work(0, error))?;
             if n_children > 2 {
                 let loops = self.hypotheses.loop_bytes(hypothesis)?;
                 if trie.bytes_below(node).is_subset(&loops) {
@@ -233,6 +233,7 @@ impl LexedTables {
                     continue;
                 }
             }
+            fuel.spend(n_children as u64).map_err(|error| InfillError::work(0, error))?;
             self.read_byte(node, hypothesis, &mut found, &mut stack)?;
         }
         Ok(found)
