@@ -1,6 +1,8 @@
 //! Tables of a run: counts and times by cell, the cost beside a forward pass, figures beside what is wanted, and what went wrong.
 
-use super::Entry;
+use std::collections::BTreeMap;
+
+use super::{Cell, Entry};
 use super::fill::{Filling, Stop};
 use super::texts::Language;
 use crate::table::{Quantiles, render, shortened};
@@ -11,61 +13,63 @@ const FORWARD_MS: f64 = 25.0;
 /// How many slow questions are listed.
 const N_LISTED: usize = 20;
 
-type Way = fn(&Entry) -> &Filling;
+/// Of one of the two ways to fill a canvas; none if it was not filled that way.
+type Way = fn(&Entry) -> Option<&Filling>;
 
-const TRUE_TOKENS: Way = |entry| &entry.true_tokens;
-const DRAWS: Way = |entry| &entry.draws;
+const TRUE_TOKENS: Way = |entry| Some(&entry.true_tokens);
+const DRAWS: Way = |entry| entry.draws.as_ref();
 
 pub(super) fn report(entries: &[&Entry]) -> String {
-    let mut cells: Vec<(Language, u32)> = entries.iter().map(|entry| (entry.language, entry.known)).collect();
-    cells.sort_unstable();
-    cells.dedup();
-    let mut rows: Vec<(String, Vec<&Entry>)> = cells
-        .into_iter()
-        .map(|(language, known)| {
-            let of_cell = |entry: &&&Entry| (entry.language, entry.known) == (language, known);
-            (format!("{}, {known}%", language.title()), entries.iter().filter(of_cell).copied().collect())
-        })
-        .collect();
+    let mut cells: BTreeMap<Cell, Vec<&Entry>> = BTreeMap::new();
+    for &entry in entries {
+        cells.entry(entry.cell()).or_default().push(entry);
+    }
+    let title = |(language, up_to, known): Cell| format!("{}, up to {up_to}, {known}%", language.title());
+    let mut rows: Vec<(String, Vec<&Entry>)> =
+        cells.into_iter().map(|(cell, entries)| (title(cell), entries)).collect();
     rows.push(("all".to_owned(), entries.to_vec()));
     let mut counts = vec![heads(&[
         "",
         "canvases",
+        "open",
         "finished",
         "true tokens",
         "open",
         "then, of others",
         "no",
         "open",
-        "draws put",
-        "refused",
-        "asked",
-        "open",
-        "given",
         "masks",
         "empty",
     ])];
     let mut times = vec![heads(&[
-        "ms: p50 / p99 / max",
+        "ms of the processor: p50 / p99 / max",
         "construction",
         "true token",
-        "refused",
+        "put",
         "mask",
+        "refused",
         "mask of a draw",
     ])];
+    let mut draws = vec![heads(&["draws", "put", "refused", "asked", "open", "given"])];
     let mut shares = vec![heads(&["ms a token, share", "true tokens", "", "draws", ""])];
     for (title, entries) in &rows {
         counts.push([vec![title.clone()], counts_of(entries)].concat());
         times.push([vec![title.clone()], times_of(entries)].concat());
+        draws.push([vec![title.clone()], draws_of(entries)].concat());
         let mut row = vec![title.clone()];
         for of in [TRUE_TOKENS, DRAWS] {
-            let per_token = per_token(entries.iter().map(|entry| of(entry)));
+            let per_token = per_token(entries.iter().filter_map(|entry| of(entry)));
             row.push(format!("{per_token:.1}"));
             row.push(format!("{:.0}%", share(per_token)));
         }
         shares.push(row);
     }
-    let tables = [counts, times, shares, figures(entries)].map(|table| render(&table));
+    let mut tables = vec![counts, times];
+    if entries.iter().any(|entry| entry.draws.is_some()) {
+        tables.push(draws);
+    }
+    tables.extend([shares, figures(entries)]);
+    let tables: Vec<String> = tables.iter().map(|table| render(table)).collect();
     tables.join("\n") + "\n" + &listed(entries)
 }
 
@@ -73,39 +77,51 @@ fn heads(heads: &[&str]) -> Vec<String> {
     heads.iter().map(|&head| head.to_owned()).collect()
 }
 
+fn sum(entries: &[&Entry], of: Way, count: impl Fn(&Filling) -> usize) -> String {
+    entries.iter().filter_map(|entry| of(entry)).map(count).sum::<usize>().to_string()
+}
+
 fn counts_of(entries: &[&Entry]) -> Vec<String> {
-    let sum = |of: &dyn Fn(&Entry) -> usize| entries.iter().map(|entry| of(entry)).sum::<usize>().to_string();
+    let sum = |count: fn(&Filling) -> usize| sum(entries, TRUE_TOKENS, count);
     vec![
         entries.len().to_string(),
-        sum(&|entry| usize::from(entry.is_finished())),
-        sum(&|entry| entry.true_tokens.asked.all_ms().count()),
-        sum(&|entry| entry.true_tokens.asked.open_ms.len()),
-        sum(&|entry| entry.true_tokens.astray.all_ms().count()),
-        sum(&|entry| entry.true_tokens.astray.no_ms.len()),
-        sum(&|entry| entry.true_tokens.astray.open_ms.len()),
-        sum(&|entry| entry.draws.n_put),
-        sum(&|entry| entry.draws.drawn.n_refused),
-        sum(&|entry| entry.draws.asked.all_ms().count()),
-        sum(&|entry| entry.draws.asked.open_ms.len()),
-        sum(&|entry| entry.draws.drawn.n_given),
-        sum(&|entry| entry.true_tokens.masks_ms.len() + entry.draws.masks_ms.len()),
-        sum(&|entry| entry.true_tokens.n_empty_masks + entry.draws.n_empty_masks),
+        sum(|filling| usize::from(filling.is_open())),
+        entries.iter().filter(|entry| entry.is_finished()).count().to_string(),
+        sum(|filling| filling.asked.all_ms().count()),
+        sum(|filling| filling.asked.open_ms.len()),
+        sum(|filling| filling.astray.all_ms().count()),
+        sum(|filling| filling.astray.no_ms.len()),
+        sum(|filling| filling.astray.open_ms.len()),
+        sum(|filling| filling.masks_ms.len()),
+        sum(|filling| filling.n_empty_masks),
+    ]
+}
+
+fn draws_of(entries: &[&Entry]) -> Vec<String> {
+    let sum = |count: fn(&Filling) -> usize| sum(entries, DRAWS, count);
+    vec![
+        sum(|filling| filling.n_put),
+        sum(|filling| filling.drawn.n_refused),
+        sum(|filling| filling.asked.all_ms().count()),
+        sum(|filling| filling.asked.open_ms.len()),
+        sum(|filling| filling.drawn.n_given),
     ]
 }
 
 fn times_of(entries: &[&Entry]) -> Vec<String> {
-    let cell = |values: Vec<f64>| {
+    let cell = |of: Way, values: fn(&Filling) -> Vec<f64>| {
+        let values: Vec<f64> = entries.iter().filter_map(|entry| of(entry)).flat_map(values).collect();
         Quantiles::of(values).map_or(String::new(), |Quantiles { p50, p99, max, .. }| {
             format!("{p50:.1} / {p99:.0} / {max:.0}")
         })
     };
-    let refused = |entry: &&Entry| [&entry.draws.asked.no_ms[..], &entry.draws.asked.open_ms].concat();
     vec![
-        cell(constructions(entries)),
-        cell(questions(entries)),
-        cell(entries.iter().flat_map(refused).collect()),
-        cell(masks(entries)),
-        cell(entries.iter().flat_map(|entry| entry.draws.masks_ms.iter().copied()).collect()),
+        cell(TRUE_TOKENS, |filling| vec![filling.construction_ms]),
+        cell(TRUE_TOKENS, |filling| filling.asked.all_ms().collect()),
+        cell(TRUE_TOKENS, |filling| filling.puts_ms.clone()),
+        cell(TRUE_TOKENS, |filling| filling.masks_ms.clone()),
+        cell(DRAWS, |filling| [&filling.asked.no_ms[..], &filling.asked.open_ms].concat()),
+        cell(DRAWS, |filling| filling.masks_ms.clone()),
     ]
 }
 
@@ -160,7 +176,7 @@ fn figures(entries: &[&Entry]) -> Vec<Vec<String>> {
     languages.dedup();
     for language in languages {
         let of_language = || entries.iter().filter(move |entry| entry.language == language);
-        let share_of = |of: Way| share(per_token(of_language().map(|entry| of(entry))));
+        let share_of = |of: Way| share(per_token(of_language().filter_map(|entry| of(entry))));
         let title = language.title();
         figure(format!("{title}, true tokens: share of the constraint, %"), 30.0, share_of(TRUE_TOKENS));
         figure(format!("{title}, draws: share of the constraint, %"), 30.0, share_of(DRAWS));
@@ -177,6 +193,7 @@ fn listed(entries: &[&Entry]) -> String {
             let place = format!("{} {}, {}% known, {way}", entry.language.title(), entry.text, entry.known);
             match &filling.stop {
                 Some(Stop::Wrong(reason)) => text += &format!("{place}: WRONG: {}\n", shortened(reason, 200)),
+                Some(Stop::Open) => text += &format!("{place}: open, {:.0} ms\n", filling.construction_ms),
                 Some(Stop::Unfinished(reason)) => text += &format!("{place}: not finished: {reason}\n"),
                 None => {}
             }

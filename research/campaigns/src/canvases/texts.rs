@@ -25,8 +25,12 @@ use crate::random_logits::hash;
 pub(super) enum Language {
     /// Programs under the built-in grammar
     Cpp,
-    /// Programs under the published grammar
+    /// Programs under the built-in grammar
     Python,
+    /// Queries under the built-in grammar
+    Sql,
+    /// Python programs under the published grammar
+    PublishedPython,
     /// Programs under the published grammar
     Go,
     /// Records of json-mode-eval, each under its own schema
@@ -73,8 +77,8 @@ enum Source {
 pub(super) struct Choice {
     /// How many.
     pub(super) n: usize,
-    /// The most tokens of one.
-    pub(super) longest: usize,
+    /// How many tokens one has: more than the first number, and at most the second.
+    pub(super) lengths: (usize, usize),
     /// Gives the order in which they are looked at.
     pub(super) seed: u64,
 }
@@ -84,13 +88,20 @@ impl Language {
         match self {
             Language::Cpp => "cpp",
             Language::Python => "python",
+            Language::Sql => "sql",
+            Language::PublishedPython => "published python",
             Language::Go => "go",
             Language::Json => "json",
             Language::Smiles => "smiles",
         }
     }
 
-    /// The texts of this language that `choice` wants. Python programs and Go programs are also judged by Lark, with `python` or an
+    /// The name of its grammar.
+    pub(super) fn grammar(self) -> &'static str {
+        if self == Language::PublishedPython { "python" } else { self.title() }
+    }
+
+    /// The texts of this language that `choice` wants. Under a published grammar, programs are also judged by Lark, with `python` or an
     /// environment of its own.
     ///
     /// # Errors
@@ -104,7 +115,12 @@ impl Language {
         let (mut candidates, lark) = match self {
             Language::Json => (records()?, None),
             _ => {
-                let subject = Subject::read(self.title())?;
+                let mut subject = Subject::read(self.grammar())?;
+                if self == Language::Python {
+                    // What Lark is on record as saying is of the published grammar.
+                    subject.file = None;
+                    subject.texts.iter_mut().for_each(|text| text.listed = None);
+                }
                 let lark = match &subject.file {
                     None => None,
                     Some(file) => {
@@ -123,7 +139,7 @@ impl Language {
                 break;
             }
             let tokens = compiler.tokenizer().encode_bytes(text.as_bytes())?;
-            if tokens.is_empty() || tokens.len() > choice.longest {
+            if !(choice.lengths.0 + 1..=choice.lengths.1).contains(&tokens.len()) {
                 continue;
             }
             // A schema that the compiler or the validator does not take.
@@ -219,7 +235,7 @@ impl Texts {
 impl Texts {
     /// One text, which need not be of its built-in grammar.
     pub(super) fn of(language: Language, compiler: &Compiler, text: &str) -> Texts {
-        let source = GrammarSource::builtin(language.title());
+        let source = GrammarSource::builtin(language.grammar());
         let grammar = compiler.compile(&source, &CompileOptions::default()).unwrap();
         let tokens = compiler.tokenizer().encode_bytes(text.as_bytes()).unwrap();
         let text = Text { name: text.to_owned(), tokens, grammar, judge: None };
