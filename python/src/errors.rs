@@ -92,7 +92,14 @@ pub(crate) fn declare_attributes(py: Python<'_>) -> PyResult<()> {
 
 /// The exception for an error. A call that does not fit the state of its matcher is a plain `ValueError`.
 pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
-    let message = error.to_string();
+    let raise = error.limit().map(|(name, value)| {
+        let more = value.saturating_mul(10);
+        format!("raise it with Compiler(tokenizer, limits={{\"{name}\": {more}}})")
+    });
+    let message = match &raise {
+        Some(raise) => format!("{}: {raise}", error.without_hint()),
+        None => error.to_string(),
+    };
     let exception = match error.kind() {
         ErrorKind::Grammar => GrammarError::new_err(message),
         ErrorKind::Schema => SchemaError::new_err(message),
@@ -110,7 +117,7 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
         value.setattr("line", error.line())?;
         value.setattr("column", error.column())?;
         value.setattr("path", path.as_deref())?;
-        value.setattr("hint", error.hint())
+        value.setattr("hint", raise.as_deref().or(error.hint()))
     };
     // Setting an attribute fails where memory ends; that is the error then.
     set().err().unwrap_or(exception)

@@ -477,6 +477,9 @@ pub(crate) struct Infill {
     /// Let the model read the text after a hole too (fill in the middle). For code models that were trained for it
     #[arg(long, requires = "model", conflicts_with = "prompt", help_heading = "With --model")]
     pub(crate) fim: bool,
+    /// The most work to find out whether the holes can be filled, in units of 10 to 35 ns [default: 150000000]
+    #[arg(long, value_name = "UNITS")]
+    pub(crate) infill_work: Option<u64>,
     #[command(flatten)]
     pub(crate) sampling: SamplingArguments,
     /// With the diffusion model and no template: so many tokens, end of the text and padding included

@@ -18,8 +18,9 @@ use serde_json::json;
 
 use crate::arguments::{Infill, JsonArgument};
 use crate::grammar::Source;
-use crate::infill::parts;
+use crate::infill::{limits, parts};
 use crate::outcome::{Outcome, print_json, say};
+use crate::progress::waiting;
 use crate::{bytes, input, trace};
 
 /// What `--model` calls the model.
@@ -29,7 +30,8 @@ pub(crate) const NAME: &str = "builtin-diffusion";
 pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
     arguments.trace.iter().flatten().try_for_each(|path| trace::check(path))?;
     let mut builtin = builtin_diffusion()?;
-    let grammar = Source::require(&arguments.grammar)?.compile(&builtin.tokenizer, None)?;
+    let source = Source::require(&arguments.grammar)?;
+    let grammar = source.compile_within(limits(arguments), &builtin.tokenizer, None)?;
     let positions = positions(arguments, &builtin.tokenizer)?;
     let kind = arguments.prompt.clone().unwrap_or_else(|| kind_of(arguments));
     let prompt = builtin.prompt_ids(&kind)?;
@@ -38,7 +40,7 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
     } else {
         let infiller = grammar.infiller(&Default::default())?;
         let mut canvas = canvas(&infiller, &positions, builtin.model.config())?;
-        if let Some(why) = canvas.why_impossible()? {
+        if let Some(why) = waiting(|| canvas.why_impossible())? {
             let n_positions = positions.len();
             say(format_args!(
                 "the canvas of {n_positions} positions, one token each, cannot be filled: {why}"

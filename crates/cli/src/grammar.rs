@@ -9,7 +9,7 @@ use maskwright::debug::Parsed;
 use maskwright::json_schema::{Report, SchemaConfig, SchemaDocuments, Status, Whitespace};
 use maskwright::lark::LarkOptions;
 use maskwright::tool_calls::{ToolCallOptions, tool_formats};
-use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, GrammarSource, Tokenizer};
+use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, Tokenizer};
 
 use crate::arguments::{DialectArgument, GrammarArguments, JsonArgument, WhitespaceArgument};
 use crate::input;
@@ -167,9 +167,19 @@ impl Source {
         tokenizer: &Tokenizer,
         cancel: Option<CancelToken>,
     ) -> anyhow::Result<Arc<CompiledGrammar>> {
+        self.compile_within(Limits::default(), tokenizer, cancel)
+    }
+
+    /// The same, with these limits.
+    pub(crate) fn compile_within(
+        &self,
+        limits: Limits,
+        tokenizer: &Tokenizer,
+        cancel: Option<CancelToken>,
+    ) -> anyhow::Result<Arc<CompiledGrammar>> {
         let mut options = CompileOptions::default();
         options.cancel = cancel;
-        let compiled = Compiler::new(tokenizer).compile(&self.source, &options);
+        let compiled = Compiler::with_limits(tokenizer, limits).compile(&self.source, &options);
         let compiled = compiled.map_err(|error| self.origin.name(error))?;
         if let Some(report) = compiled.report() {
             tell(&self.origin, report);

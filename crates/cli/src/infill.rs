@@ -4,14 +4,15 @@
 //! [`diffuse`] the diffusion model.
 
 use anyhow::{anyhow, bail};
-use maskwright::Template;
 use maskwright::infill::{Hole, Infiller, Part};
+use maskwright::{Limits, Template};
 use serde_json::{Value, json};
 
 use crate::arguments::Infill;
 use crate::frame::Place;
 use crate::grammar::Source;
-use crate::outcome::{Outcome, print_json, say};
+use crate::outcome::{Failure, Outcome, print_json, say};
+use crate::progress::waiting;
 use crate::text_stream::TextWriter;
 use crate::{bytes, diffuse, input, model, regions};
 
@@ -20,6 +21,42 @@ const MARKER: &[u8] = b"{{hole";
 
 /// Fills the holes.
 pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
+    match fill(arguments) {
+        Err(error) => match undecided(&error) {
+            Some(why) if arguments.json => {
+                print_json(&json!({
+                    "is_possible": null,
+                    "is_complete": false,
+                    "n_holes": null,
+                    "n_tokens": null,
+                    "n_vocab": null,
+                    "why": why,
+                }))?;
+                Ok(Outcome::Failed)
+            }
+            Some(why) => Err(Failure(why).into()),
+            None => Err(error),
+        },
+        done => done,
+    }
+}
+
+/// What an error says, and the option that helps, if it is the limit on the work of infilling.
+fn undecided(error: &anyhow::Error) -> Option<String> {
+    let error = error.downcast_ref::<maskwright::Error>()?;
+    let (_, units) = error.limit().filter(|(name, _)| *name == "infill_work")?;
+    let more = units.saturating_mul(10);
+    Some(format!("{}: raise it with --infill-work {more}", error.without_hint()))
+}
+
+/// What filling holes may cost.
+pub(crate) fn limits(arguments: &Infill) -> Limits {
+    let mut limits = Limits::default();
+    limits.infill_work = arguments.infill_work.unwrap_or(limits.infill_work);
+    limits
+}
+
+fn fill(arguments: &Infill) -> anyhow::Result<Outcome> {
     match arguments.model.as_deref() {
         Some(diffuse::NAME) if arguments.fim => {
             bail!("--fim goes with a language model, not with {}", diffuse::NAME)
@@ -56,8 +93,9 @@ pub(crate) fn run(arguments: &Infill) -> anyhow::Result<Outcome> {
         }
         None => model::byte_tokenizer()?,
     };
-    let infiller = source.compile(&tokenizer, None)?.infiller(&Default::default())?;
-    let filled = match text.check(&infiller)? {
+    let grammar = source.compile_within(limits(arguments), &tokenizer, None)?;
+    let infiller = grammar.infiller(&Default::default())?;
+    let filled = match waiting(|| text.check(&infiller))? {
         Checked::Impossible { n_holes, why } => {
             return impossible(arguments, n_holes, tokenizer.n_vocab(), &why);
         }

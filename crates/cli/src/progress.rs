@@ -2,6 +2,8 @@
 //! comes from and goes to, then prints a line for each stage.
 
 use std::io::IsTerminal;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -53,6 +55,27 @@ impl Progress {
             bar.finish();
         }
     }
+}
+
+/// Does what may take seconds and cannot say how far it is: after two of them, says now and then that it is still at work.
+pub(crate) fn waiting<T>(work: impl FnOnce() -> T) -> T {
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let started = Instant::now();
+            let mut next = Meter::FIRST_LINE;
+            // The sender is dropped where the work ends, also by a panic.
+            while is_done.recv_timeout(next) == Err(RecvTimeoutError::Timeout) {
+                say(format_args!(
+                    "looking for a text that fills the holes, {} s",
+                    started.elapsed().as_secs()
+                ));
+                next = Meter::BETWEEN_LINES;
+            }
+        });
+        let _done = done;
+        work()
+    })
 }
 
 /// Shows how far some work is, until it is dropped.

@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 use anyhow::Context;
 use maskwright::CompileOptions;
 use maskwright::infill::Part;
+use maskwright::stop::watched;
 use maskwright_decode::{LanguageModel, MiddleTokens, RegionsConfig, Sampler, SamplerConfig, fill_regions};
 
 use crate::arguments::Infill;
 use crate::grammar::Source;
-use crate::infill::{Checked, Filled, TemplateText, impossible, n_holes};
+use crate::infill::{Checked, Filled, TemplateText, impossible, limits, n_holes};
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, print_json, say};
+use crate::progress::waiting;
 use crate::text_stream::TextWriter;
 use crate::{model, prompt};
 
@@ -49,13 +51,15 @@ fn fill(
     };
     let mut options = CompileOptions::default();
     options.cancel = Some(interrupt.cancel_token());
-    let infiller = source.compile(&tokenizer, Some(interrupt.cancel_token()))?.infiller(&options)?;
-    let checked = text.check(&infiller)?;
+    let grammar = source.compile_within(limits(arguments), &tokenizer, Some(interrupt.cancel_token()))?;
+    let infiller = grammar.infiller(&options)?;
+    let watch = interrupt.clone();
+    let (checked, _) = watched(move || watch.is_pressed(), || waiting(|| text.check(&infiller)));
     if interrupt.is_pressed() {
         say("interrupted");
         return Ok(Outcome::Interrupted);
     }
-    let parts = match checked {
+    let parts = match checked? {
         Checked::Impossible { n_holes, why } => {
             return impossible(arguments, n_holes, tokenizer.n_vocab(), &why);
         }

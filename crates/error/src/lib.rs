@@ -41,6 +41,8 @@ pub struct Place {
     pub path: Option<PathBuf>,
     /// See [`Error::hint`].
     pub hint: Option<String>,
+    /// See [`Error::limit`].
+    pub limit: Option<(&'static str, u64)>,
 }
 
 /// What kind of failure an [`Error`] is.
@@ -106,6 +108,16 @@ impl Error {
         self
     }
 
+    /// The same error, where the limit of this name and value was reached and can be raised.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn at_limit(mut self, name: &'static str, value: u64) -> Error {
+        let place = &mut Arc::make_mut(&mut self.0).place;
+        place.limit = Some((name, value));
+        place.hint = Some(format!("raise `Limits::{name}`"));
+        self
+    }
+
     /// The same error, about what was read from `file`.
     #[must_use]
     #[doc(hidden)]
@@ -156,6 +168,17 @@ impl Error {
         self.0.place.path.as_deref()
     }
 
+    /// The limit that was reached, if raising it may help: the name of a field of `Limits`, and its value.
+    pub fn limit(&self) -> Option<(&'static str, u64)> {
+        self.0.place.limit
+    }
+
+    /// The message without what to do about a [`limit`](Self::limit), for those who raise limits by other means.
+    #[doc(hidden)]
+    pub fn without_hint(&self) -> String {
+        self.0.source.to_string()
+    }
+
     /// What to do about it, where that is known. The message has it too.
     pub fn hint(&self) -> Option<&str> {
         self.0.place.hint.as_deref()
@@ -164,7 +187,11 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.source.fmt(f)
+        self.0.source.fmt(f)?;
+        match (self.limit(), self.hint()) {
+            (Some(_), Some(hint)) => write!(f, ": {hint}"),
+            _ => Ok(()),
+        }
     }
 }
 

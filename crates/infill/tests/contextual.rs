@@ -150,7 +150,7 @@ fn infillers<const N: usize>(
     subject: &Subject,
     vocabulary: &Arc<Vocabulary>,
     readers: [&[(LexerForm, Relation)]; N],
-    (merge_alike, narrow_first, search_first): Options,
+    (merge_alike, narrow_first): Options,
 ) -> Option<[Infiller; N]> {
     let fuel = Fuel::unlimited();
     // How few tokens end a text is hard to say here, and it is not the question.
@@ -159,8 +159,7 @@ fn infillers<const N: usize>(
     let compiler = Compiler::new(vocabulary.clone(), limits);
     let sessions = compiler.compile_contextual(grammar.clone(), layout.clone(), &fuel).ok()?;
     let mut limits = InfillLimits::default();
-    (limits.merge_alike, limits.narrow_first, limits.search_first) =
-        (merge_alike, narrow_first, search_first);
+    (limits.merge_alike, limits.narrow_first) = (merge_alike, narrow_first);
     let infiller = |readers: &[(LexerForm, Relation)]| {
         let form = |&(form, relation)| (Form::Lexed(grammar, layout.as_ref(), form), relation);
         let forms: Vec<(Form<'_>, Relation)> = readers.iter().map(form).collect();
@@ -344,7 +343,7 @@ fn open_questions_about_python() {
         ("free", &[free]),
     ];
     for (name, forms) in readers {
-        let [infiller] = infillers(&subject, &vocabulary, [forms], (true, true, true)).unwrap();
+        let [infiller] = infillers(&subject, &vocabulary, [forms], (true, true)).unwrap();
         let begin = Instant::now();
         let mut random = 1u64;
         let mut draw = |n: usize| {

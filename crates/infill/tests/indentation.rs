@@ -158,10 +158,9 @@ proptest! {
         subject in arb_grammar(&STRETCHABLE),
         texts in arb_tokens(),
         parts in arb_parts("[ab\n ()]{1,3}"),
-        options in any::<(bool, bool)>(),
         choices in vec(any::<Index>(), 2),
     ) {
-        check_ways(&subject, &vocabulary(&texts), &parts, options, &choices)?;
+        check_ways(&subject, &vocabulary(&texts), &parts, &choices)?;
     }
 }
 
@@ -170,7 +169,7 @@ proptest! {
 fn widths_are_exact() {
     let subject = indented(r"(\n *)+", None, &statements());
     let vocabulary = vocabulary(&["b\n", "a", "\n", " ", "  ", "   ", "a\n"].map(str::to_owned));
-    let infiller = infiller(&subject, &vocabulary, (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary, (true, true)).unwrap();
     let [line_b, a, newline, one, two, three, line_a] = [0, 1, 2, 3, 4, 5, 6].map(TokenId);
     // A block of width 3, and in it one of width 5; then a line as wide as the first.
     let known = |last: [Option<TokenId>; 2]| {
@@ -191,7 +190,7 @@ fn widths_are_exact() {
 #[test]
 fn any_text_has_lines_of_any_width() {
     let subject = indented(r"(\n *)+", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
     let judge = Judge::new(&subject);
     let complete = |parts: &[Option<&str>]| {
         let part = |part: &Option<&str>| {
@@ -212,7 +211,7 @@ fn any_text_has_lines_of_any_width() {
 #[test]
 fn any_text_needs_lines_of_any_width() {
     let subject = indented(r"\n(  )*", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
     let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
     let message = template.is_possible().unwrap_err().to_string();
     assert!(message.contains("number of tokens"), "{message}");
@@ -222,7 +221,7 @@ fn any_text_needs_lines_of_any_width() {
 #[test]
 fn comments_make_lines_wide() {
     let subject = indented(r"\n *(#[^#\n]*#)?", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
     let judge = Judge::new(&subject);
     for (known, is_block) in [("b\n# p q #a\n# p q #a\n", true), ("b\n# p q #a\n# p q r #a\n", false)] {
         assert_eq!(judge.is_word(known.as_bytes()), is_block);
@@ -235,7 +234,7 @@ fn comments_make_lines_wide() {
 #[test]
 fn tabs_are_not_stretched() {
     let subject = indented(r"\n(\t| *)", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
     let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
     assert!(template.is_possible().unwrap_err().to_string().contains("number of tokens"));
 }
@@ -249,7 +248,7 @@ fn what_is_not_in_pairs_is_left_to_sessions() {
     ];
     let subject = indented(r"\n *", None, &rules);
     let tokens = ["a", "b", "\n", "\n "].map(str::to_owned);
-    let infiller = infiller(&subject, &vocabulary(&tokens), (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&tokens), (true, true)).unwrap();
     let judge = Judge::new(&subject);
     let text = |ids: &[TokenId]| ids.iter().flat_map(|id| tokens[id.index()].bytes()).collect::<Vec<u8>>();
     let mut n_possible = 0;
@@ -283,7 +282,7 @@ fn what_is_not_in_pairs_is_left_to_sessions() {
 fn ignored_brackets() {
     let mut subject = indented(r"(\n *)+", None, &statements());
     subject.grammar.ignored = vec![TerminalId::from_index(OPEN)];
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
     let texts = ["(b\n", "b\n", "a\n"].map(|text| Part::Text(text.as_bytes().to_vec()));
     let [first, second, third] = texts;
     let any = || Part::Hole(Hole::Any);
@@ -296,7 +295,7 @@ fn ignored_brackets() {
 #[test]
 fn lines_of_thousands_of_blanks() {
     let subject = indented(r"\n *", None, &statements());
-    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true, true)).unwrap();
+    let infiller = infiller(&subject, &vocabulary(&["a".to_owned()]), (true, true)).unwrap();
     let blanks = " ".repeat(5_000);
     let text = format!("b\n{blanks}a\n{blanks}a\n");
     let parts = |text: &str| vec![Part::Text(text.as_bytes().to_vec())];

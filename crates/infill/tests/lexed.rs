@@ -109,7 +109,7 @@ fn adjacency_is_part_of_the_language() {
     let two = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(1)])];
     let named = plain(grammar(vec![string("ab"), regexp("[ab]+", 0)], &[], Some(regexp(" ", 0)), &two));
     let vocabulary = vocabulary(&["ab".to_owned(), "a".to_owned(), " ".to_owned()]);
-    let infiller = infiller(&named, &vocabulary, (true, true, true)).unwrap();
+    let infiller = infiller(&named, &vocabulary, (true, true)).unwrap();
     let canvas = |positions: &[Option<u32>]| {
         let positions: Vec<Option<TokenId>> = positions.iter().map(|id| id.map(TokenId)).collect();
         Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap().complete().unwrap()
@@ -127,7 +127,7 @@ fn adjacency_is_part_of_the_language() {
 fn what_lies_ahead_goes_round_in_any_text() {
     let three = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(0), Rhs::Terminal(0)])];
     let grammar = plain(grammar(vec![regexp("a+", 0)], &[], Some(regexp(" +", 0)), &three));
-    for options in [(false, false, false), (true, true, true)] {
+    for options in [(false, false), (true, true)] {
         let infiller = infiller(&grammar, &vocabulary(&["a".to_owned(), " ".to_owned()]), options).unwrap();
         let complete = |parts: Vec<Part>| Template::new(&infiller, parts).unwrap().complete().unwrap();
         let text = |text: &str| Part::Text(text.as_bytes().to_vec());
@@ -152,13 +152,11 @@ fn what_is_used_goes_round_in_any_text() {
     let terminals = ["(", "x", "g", "a", "c", "d"].map(string).to_vec();
     let grammar = plain(grammar(terminals, &[], None, &rules));
     let vocabulary = vocabulary(&["g".to_owned(), "(g".to_owned()]);
-    for search_first in [false, true] {
-        let infiller = infiller(&grammar, &vocabulary, (false, false, search_first)).unwrap();
-        let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
-        let mut mask = vec![0; 1];
-        template.fill_next_token_bitmask(0, &[], &mut mask).unwrap();
-        assert_eq!(mask, [0b11], "`gacd` and `(gacdx` are words");
-    }
+    let infiller = infiller(&grammar, &vocabulary, (false, false)).unwrap();
+    let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
+    let mut mask = vec![0; 1];
+    template.fill_next_token_bitmask(0, &[], &mut mask).unwrap();
+    assert_eq!(mask, [0b11], "`gacd` and `(gacdx` are words");
 }
 
 /// Behind any text, calls that begin in it are over in an order that their numbers do not tell.
@@ -184,15 +182,13 @@ fn calls_of_any_text_end_in_any_order() {
     for (rules, terminals, token, behind) in cases {
         let grammar = plain(grammar(terminals, &[], None, &rules));
         let vocabulary = vocabulary(&[token.to_owned()]);
-        for search_first in [false, true] {
-            let infiller = infiller(&grammar, &vocabulary, (false, false, search_first)).unwrap();
-            let text = Part::Text(behind.as_bytes().to_vec());
-            let parts = vec![Part::Hole(Hole::Any), Part::Hole(Hole::Exactly(1)), text];
-            let mut template = Template::new(&infiller, parts).unwrap();
-            let mut mask = vec![0; 1];
-            template.fill_next_token_bitmask(1, &[], &mut mask).unwrap();
-            assert_eq!(mask, [1], "{token} ends a call in {:?}", grammar.grammar.rules);
-        }
+        let infiller = infiller(&grammar, &vocabulary, (false, false)).unwrap();
+        let text = Part::Text(behind.as_bytes().to_vec());
+        let parts = vec![Part::Hole(Hole::Any), Part::Hole(Hole::Exactly(1)), text];
+        let mut template = Template::new(&infiller, parts).unwrap();
+        let mut mask = vec![0; 1];
+        template.fill_next_token_bitmask(1, &[], &mut mask).unwrap();
+        assert_eq!(mask, [1], "{token} ends a call in {:?}", grammar.grammar.rules);
     }
 }
 
@@ -241,7 +237,7 @@ fn cpp() -> Subject {
 #[test]
 fn canvases_of_a_program() {
     let vocabulary = code_vocabulary();
-    let infiller = infiller(&cpp(), &vocabulary, (true, true, true)).unwrap();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
     let program = longest_tokens(&vocabulary, "int f(int x) {\n int y = x + 1;\n return y;\n}\n");
     for period in [2, 3, 5] {
         let masked = |at: usize| !at.is_multiple_of(period);
@@ -264,7 +260,7 @@ fn canvases_of_a_program() {
 #[test]
 fn a_broken_canvas_is_impossible() {
     let vocabulary = code_vocabulary();
-    let infiller = infiller(&cpp(), &vocabulary, (true, true, true)).unwrap();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
     let canvas = |texts: &[Option<&str>]| {
         let positions: Vec<Option<TokenId>> = texts
             .iter()
@@ -285,7 +281,7 @@ fn a_broken_canvas_is_impossible() {
 #[test]
 fn canvases_of_thousands_of_positions() {
     let vocabulary = code_vocabulary();
-    let infiller = infiller(&cpp(), &vocabulary, (true, true, true)).unwrap();
+    let infiller = infiller(&cpp(), &vocabulary, (true, true)).unwrap();
     let mut positions = vec![None; 4096];
     let last = longest_tokens(&vocabulary, "}")[0];
     positions[4095] = Some(last);

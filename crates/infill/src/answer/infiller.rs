@@ -204,7 +204,7 @@ fn lexed(
         NamedTokens::resolve_lexed(grammar.clone(), layout.cloned(), vocabulary, fuel)?;
     let tables =
         LexedTables::new(&grammar, (layout.as_ref(), form), vocabulary.clone(), limits.merge_alike, fuel)?;
-    let reader = LexedReader::new(tables, limits.narrow_first, limits.search_first);
+    let reader = LexedReader::new(tables, limits.narrow_first);
     Ok(Reader::new(named, relation, Box::new(reader)))
 }
 

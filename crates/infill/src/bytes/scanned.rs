@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use crate::bytes::tables::{ResidueId, Tables};
 use crate::chart::{Edges, NodeIndex};
 use crate::ground::InfillError;
-use crate::lattice::{BYTES_OF_TOKEN, Filling, Lattice, Node, Piece};
+use crate::lattice::{BYTES_OF_TOKEN, Filling, Lattice, Node, Piece, UNITS_PER_EDGE, UNITS_PER_NODE};
 use crate::tokens::NodeSetId;
 
 /// A way on.
@@ -175,7 +175,7 @@ impl<'s> Scanned<'s> {
         if let Some(&known) = self.reading.get(&(place, residue)) {
             return Ok(known);
         }
-        let first = self.edges.len() as u32;
+        let (first, n_nodes) = (self.edges.len() as u32, self.nodes.len());
         let lattice = self.lattice;
         let piece = lattice.steps.get(place.position as usize).map(|(piece, _)| piece);
         let behind = Node::boundary(place.position + 1);
@@ -205,6 +205,9 @@ impl<'s> Scanned<'s> {
             }
         }
         let edges = (first, self.edges.len() as u32);
+        // As those of a lexer's graph.
+        let n_new = (self.nodes.len() - n_nodes) as u64;
+        self.spend(place, UNITS_PER_NODE * n_new + UNITS_PER_EDGE * u64::from(edges.1 - first))?;
         self.reading.insert((place, residue), edges);
         Ok(edges)
     }

@@ -224,6 +224,11 @@ impl Canvas {
         mask: &mut [u32],
         exact: bool,
     ) -> Result<MaskStatus, Error> {
+        let limit = self.solver.infiller.limits().work;
+        Meter { limit }.run(|| self.fill_metered(position, mask, exact))
+    }
+
+    fn fill_metered(&mut self, position: usize, mask: &mut [u32], exact: bool) -> Result<MaskStatus, Error> {
         self.check_position(position)?;
         let vocabulary = self.solver.infiller.vocabulary().clone();
         let needed = mask_words(vocabulary.n_vocab());

@@ -3,6 +3,7 @@
 //! Like a canvas, a template states questions and keeps the last witness. The masks of a hole's next token are exact
 //! unless the limit on work is reached.
 
+use maskwright_automata::meter::Meter;
 use maskwright_engine::{MaskStatus, Taken, written};
 use maskwright_error::Error;
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
@@ -122,6 +123,16 @@ impl Template {
     /// # Errors
     /// If there is no such open hole or token, the mask is too short, or a session of the grammar fails, other than by a limit.
     pub fn fill_next_token_bitmask(
+        &mut self,
+        hole: usize,
+        prefix: &[TokenId],
+        mask: &mut [u32],
+    ) -> Result<MaskStatus, Error> {
+        let limit = self.solver.infiller.limits().work;
+        Meter { limit }.run(|| self.fill_metered(hole, prefix, mask))
+    }
+
+    fn fill_metered(
         &mut self,
         hole: usize,
         prefix: &[TokenId],

@@ -1,13 +1,16 @@
 //! Why holes cannot be filled, in words.
 
-use maskwright_automata::Fuel;
+use maskwright_automata::meter::Meter;
 use maskwright_engine::{Matcher, Taken, text_parts, written};
 use maskwright_vocabulary::Vocabulary;
 
-use crate::answer::{Answer, Place, Question, Relation, Solver};
+use crate::answer::{Answer, Place, Question, Relation, Solver, with_fuel};
 
 /// Why a question has no text whose parts can be read one by one.
 const NOT_FILLED: &str = "no text of the language has all parts of it";
+
+/// A reason may take one part of so many of the work of a first question, in each of its two steps.
+const PART_OF_WORK: u64 = 10;
 
 /// The most bytes of a text that are shown before a place.
 const MOST_BEFORE: usize = 40;
@@ -27,7 +30,8 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> String {
         return NOT_FILLED.to_owned();
     };
     let lattice = question.lattices(reader, vocabulary).0.swap_remove(0);
-    let Ok(blocked) = reader.tables().blocked(&lattice, &Fuel::new(infiller.limits().work)) else {
+    let work = infiller.limits().work / PART_OF_WORK;
+    let Ok(blocked) = with_fuel(work, |fuel| reader.tables().blocked(&lattice, fuel)) else {
         return NOT_FILLED.to_owned();
     };
     let (before, from) = question.places.split_at(blocked.position.min(question.places.len()));
@@ -58,7 +62,8 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> String {
     if rest.is_empty() {
         return format!("nothing that can follow completes the text up to `⟂` in {shown}");
     }
-    let why = refusal(solver, question, blocked.position, read, &around[mark..]);
+    let why =
+        Meter { limit: work }.run(|| refusal(solver, question, blocked.position, read, &around[mark..]));
     let why = why.map_or_else(String::new, |why| format!("; {why}"));
     format!("no text of the language goes on like this at `⟂` in {shown}{why}")
 }

@@ -54,15 +54,6 @@ impl Contexts {
         self.list[context.0 as usize].0
     }
 
-    /// The context that the call of an item with this one was begun with.
-    pub(crate) fn outermost(&self, context: ContextId) -> ContextId {
-        let mut outermost = context;
-        while let (_, Some(outer)) = self.list[outermost.0 as usize] {
-            outermost = outer;
-        }
-        outermost
-    }
-
     /// The context after what the parser gets, a terminal or none, where the text is at `indent` and so wide; `None` if it cannot get
     /// that there.
     pub(crate) fn after(

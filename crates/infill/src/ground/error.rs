@@ -235,7 +235,8 @@ impl fmt::Display for InfillError {
             ),
             Kind::Open { limit } => write!(
                 f,
-                "neither a text that fills the unknown places was found, nor that there is none, within {limit} units of work"
+                "neither a text that fills the unknown places was found, nor that there is none, within the {limit} units of \
+                 work of the limit infill_work"
             ),
             Kind::Session(error) => error.fmt(f),
             Kind::MaskTooShort { given, needed } => {
@@ -260,7 +261,11 @@ impl std::error::Error for InfillError {
 impl From<InfillError> for Error {
     fn from(error: InfillError) -> Error {
         let otherwise = if error.is_of_grammar() { ErrorKind::Grammar } else { ErrorKind::State };
-        Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise), error)
+        let kind = ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise);
+        match error.0 {
+            Kind::Open { limit } => Error::new(kind, error).at_limit("infill_work", limit),
+            _ => Error::new(kind, error),
+        }
     }
 }
 

@@ -7,6 +7,11 @@
 /// About how many bytes tokens of the vocabulary have.
 pub(crate) const BYTES_OF_TOKEN: u32 = 4;
 
+/// Work units of a node and of an edge of what is read of a lattice. They are kept, so they cost what they take in memory, some ten
+/// bytes a unit.
+pub(crate) const UNITS_PER_NODE: u64 = 32;
+pub(crate) const UNITS_PER_EDGE: u64 = 4;
+
 /// One part of a lattice.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Piece {

@@ -27,7 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::chart::{NodeIndex, START_NODE};
 use crate::ground::InfillError;
-use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step};
+use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step, UNITS_PER_EDGE, UNITS_PER_NODE};
 use crate::lexed::graph::narrow::{Reading, usual_widths};
 use crate::lexed::hypotheses::CLEAR;
 use crate::lexed::tables::LexedTables;
@@ -420,10 +420,9 @@ impl Graph {
             }
         }
         let n_edges = self.edges.len() as u32 - first;
-        // Nodes and edges are kept, so they cost what they take in memory, some ten bytes a unit.
         let n_new = (self.nodes.len() - n_nodes) as u64;
         let n_dropped = self.n_hopeless - n_hopeless;
-        fuel.spend(1 + 4 * u64::from(n_edges) + 32 * n_new + n_dropped / 4)
+        fuel.spend(1 + UNITS_PER_EDGE * u64::from(n_edges) + UNITS_PER_NODE * n_new + n_dropped / 4)
             .map_err(|error| InfillError::work(place.position as usize, error))?;
         self.out.resize(self.nodes.len(), (0, 0));
         self.out[from as usize] = (first, first + n_edges);

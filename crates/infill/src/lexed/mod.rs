@@ -17,8 +17,7 @@
 //! * graphs of lattices with more texts ([`wide`](crate::lattice::wide)) refute;
 //! * the whole graph settles the rest.
 //!
-//! A mask is made from its position outwards (`charted/decide.rs`). What that does not settle soon, the whole chart at once
-//! settles (`sweep`), on a graph that was made small (`sweep/compact.rs`).
+//! A mask is made from its position outwards (`charted/decide.rs`).
 //!
 //! Where indentation makes tokens, the graph knows how wide each line is, and the parser knows which block or bracket is
 //! open around a rule that it begins (`chart/contexts.rs`).
@@ -30,7 +29,6 @@ mod edges;
 mod graph;
 mod hypotheses;
 mod read;
-mod sweep;
 mod tables;
 
 pub use hypotheses::LexerForm;

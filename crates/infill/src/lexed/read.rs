@@ -18,11 +18,8 @@ use crate::lexed::graph::Graph;
 use crate::lexed::graph::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
 
-/// About how many facts of a narrow graph are made one by one to settle what a position can take, before all are made at once.
+/// About how many facts of a narrow graph are made to settle what a position can take, before the whole one is made.
 const N_NARROW: usize = 30_000;
-
-/// How much work making all facts of a narrow graph at once may be.
-const SWEEP_WORK: u64 = 5_000_000;
 
 /// How many masked positions before one and after it are read as such to refuse its tokens, if few are asked about.
 const MASKED_NEAR: [[usize; 2]; 2] = [[0, 3], [3, 3]];
@@ -41,8 +38,6 @@ pub(crate) struct LexedReader {
     tables: LexedTables,
     /// Whether smaller graphs are searched before the whole one.
     narrow_first: bool,
-    /// Whether masks are searched for before all facts are made at once.
-    search_first: bool,
     /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take or that it was
     /// not decided about.
     asked: FxHashMap<Lattice, [Box<[u32]>; 2]>,
@@ -119,26 +114,13 @@ impl Read for LexedReader {
             let mut rough = Charted::new(&rough(lattice), &[], &mut self.tables, fuel)?;
             rough.refute(position, asked, true, &mut self.tables, fuel)?;
         }
-        if let Some(part) = self.likely(lattice, Some(position)).filter(|_| self.search_first) {
+        if let Some(part) = self.likely(lattice, Some(position)) {
             let mut narrow = Charted::asking(lattice, &part, (position, asked), &mut self.tables, fuel)?;
-            if !narrow.decide(position, asked, allowed, N_NARROW, &mut self.tables, fuel)? {
-                let all = Fuel::new(SWEEP_WORK.min(fuel.left() / 2));
-                let work = all.left();
-                let swept = narrow.sweep_if_soon(position, asked, allowed, &mut self.tables, &all);
-                fuel.spend(work - all.left()).map_err(|error| InfillError::work(position, error))?;
-                match swept {
-                    Err(error) if error.is_limit() => {}
-                    swept => swept.map(|_| ())?,
-                }
-            }
+            narrow.decide(position, asked, allowed, N_NARROW, &mut self.tables, fuel)?;
         }
         if asked.iter().any(|&word| word != 0) {
             let mut whole = Charted::asking(lattice, &[], (position, asked), &mut self.tables, fuel)?;
-            if self.search_first {
-                whole.settle(position, asked, allowed, &mut self.tables, fuel)?;
-            } else {
-                whole.sweep(position, asked, allowed, &mut self.tables, fuel)?;
-            }
+            whole.decide(position, asked, allowed, usize::MAX, &mut self.tables, fuel)?;
             asked.fill(0);
         }
         Ok(())
@@ -179,8 +161,8 @@ impl Read for LexedReader {
 
 impl LexedReader {
     /// A reader with the options of `limits`.
-    pub(crate) fn new(tables: LexedTables, narrow_first: bool, search_first: bool) -> LexedReader {
-        LexedReader { tables, narrow_first, search_first, asked: FxHashMap::default() }
+    pub(crate) fn new(tables: LexedTables, narrow_first: bool) -> LexedReader {
+        LexedReader { tables, narrow_first, asked: FxHashMap::default() }
     }
 
     /// How a part of the lattice's graph reads the positions, if there is a part that is likely to have a text.

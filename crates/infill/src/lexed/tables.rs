@@ -145,18 +145,10 @@ impl LexedTables {
 
     /// Whether a rule that is being read, with `state` left of it, can be read on to the end where the states of `future` can.
     pub(crate) fn may_go_on(&self, future: StatesId, rule: RuleId, state: ExprId) -> bool {
-        self.may_go_on_in(future, self.number_in_approximation(rule, state))
-    }
-
-    /// The number of such a rule and state in the approximation, if it has them.
-    pub(crate) fn number_in_approximation(&self, rule: RuleId, state: ExprId) -> Option<u32> {
-        self.approximation.as_ref().and_then(Option::as_deref).and_then(|known| known.number(rule, state))
-    }
-
-    /// The same as [`LexedTables::may_go_on`], by number.
-    pub(crate) fn may_go_on_in(&self, future: StatesId, number: Option<u32>) -> bool {
         let approximation = self.approximation.as_ref().and_then(Option::as_deref);
-        approximation.is_none_or(|known| number.is_some_and(|number| known.contains(future, number)))
+        approximation.is_none_or(|known| {
+            known.number(rule, state).is_some_and(|number| known.contains(future, number))
+        })
     }
 
     /// What the parser gets by an outcome: the terminal of the token that ends, but for those that are ignored and ends of lines
