@@ -145,8 +145,10 @@ def test_a_canvas_that_is_open(tiny):
     assert not canvas.set(0, 0) and canvas.positions.count(None) == 80
     assert canvas.fill_bitmask(0, mask) == "bound" and not mask.any()
     for call in (canvas.is_possible, canvas.complete):
-        with pytest.raises(maskwright.LimitError, match="1 units of work"):
+        with pytest.raises(maskwright.LimitError, match="1 units of work of the limit infill_work") as error:
             call()
+        assert error.value.hint == 'raise it with Compiler(tokenizer, limits={"infill_work": 10})'
+        assert error.value.hint in str(error.value)
 
 
 def test_set_and_undo(nested):

@@ -203,3 +203,19 @@ fn the_built_in_diffusion_model_fills_canvases() {
     run(&["--tokens", "3"]).exits(1).says(&["3 positions"]);
     maskwright(&["infill", "--regex", "a", "--tokens", "3"]).exits(2).says(&["--model builtin-diffusion"]);
 }
+
+/// A template whose question is not decided is no bad input, and the error says what to do.
+#[test]
+fn the_limit_on_work_is_an_option() {
+    let template =
+        "def f(x):\n    y = {{hole:5}}\n    for i in {{hole:4}}:\n        y += {{hole:6}}\n    return y\n";
+    let infill = ["infill", "--grammar", "python", "--tokenizer", "gpt2", "-t", template];
+    let text = maskwright(&infill).exits(0).stdout;
+    maskwright(&["check", "--grammar", "python", "--text", &text]).exits(0);
+    let little = [&infill[..], &["--infill-work", "1000"]].concat();
+    maskwright(&little)
+        .exits(1)
+        .says(&["1000 units of work of the limit infill_work", "--infill-work 10000"]);
+    let value = maskwright(&[&little[..], &["--json"]].concat()).exits(1).json();
+    assert!(value["is_possible"].is_null() && value["why"].as_str().unwrap().contains("--infill-work 10000"));
+}

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
+use maskwright::infill::Verdict;
 use maskwright::json_schema::{PropertyOrder, SchemaConfig};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, MaskStatus, Matcher, TokenCountStatus, TokenId,
-    Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, MaskStatus, Matcher, TokenCountStatus,
+    TokenId, Tokenizer,
 };
 use serde_json::{Value, json};
 
@@ -179,4 +180,46 @@ fn compilers_for_small_vocabularies_are_as_light_as_for_large_ones() {
         Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(eos)]).unwrap()).memory_usage()
     });
     assert!(memory.iter().all(|&bytes| bytes < 24 << 20), "{memory:?} bytes");
+}
+
+/// A canvas under a limit on tokens was open, whatever the work: a text that the limit ends earlier was not looked for.
+#[test]
+fn canvases_end_where_a_limit_on_tokens_ends_the_text() {
+    let tokens = ["a", "b", "ab", "c", "ca", " ", "</s>"].map(|token| token.as_bytes().to_vec());
+    let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(6)]).unwrap();
+    for n in 1..=3 {
+        let tag = json!({"type": "structural_tag", "format": {"type": "any_text", "max_tokens": n}});
+        let source = GrammarSource::structural_tag(tag.to_string(), SchemaConfig::default());
+        let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default()).unwrap();
+        let mut canvas = grammar.canvas(&[None; 4]).unwrap();
+        for position in 0..4 {
+            let expected = if position < n { Verdict::Yes } else { Verdict::No };
+            let answers = canvas.allows(position, &[TokenId(0), TokenId(3)]).unwrap();
+            if position < n {
+                assert_eq!(answers, [expected; 2], "at {position}, at most {n}");
+            } else {
+                assert!(!answers.contains(&Verdict::Yes), "at {position}, at most {n}");
+            }
+        }
+        assert!(canvas.set(n - 1, TokenId(3)).unwrap() && canvas.set(n, TokenId(6)).unwrap());
+    }
+}
+
+/// Within a character of a string, known text after it was taken for text that must not become part of a string. So the canvas was
+/// searched as a whole, and stayed open.
+#[test]
+fn known_strings_go_on_after_half_a_character() {
+    let tokens = ["x", " = ", "'", "\u{279e}", "\n", " True", "</s>"].map(|token| token.as_bytes().to_vec());
+    let mut tokens = tokens.to_vec();
+    tokens.extend([b"\xe2\x9e".to_vec(), b"\x9e".to_vec()]);
+    let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(6)]).unwrap();
+    let mut limits = Limits::default();
+    limits.infill_work = 1_000_000;
+    let compiler = Compiler::with_limits(&tokenizer, limits);
+    let grammar = compiler.compile(&GrammarSource::builtin("python"), &CompileOptions::default()).unwrap();
+    let known = [0, 1, 2, 7].map(|id| Some(TokenId(id)));
+    let rest = [5, 2, 4].map(|id| Some(TokenId(id)));
+    let positions: Vec<Option<TokenId>> = known.into_iter().chain([None]).chain(rest).collect();
+    let mut canvas = grammar.canvas(&positions).unwrap();
+    assert_eq!(canvas.allows(4, &[TokenId(8), TokenId(2)]).unwrap(), [Verdict::Yes, Verdict::No]);
 }

@@ -78,6 +78,9 @@ const QUESTION_PART: u64 = 3;
 /// Of the work that is left for a question, one strategy may take one part of so many.
 const STAGE_PART: u64 = 2;
 
+/// The work of a session that looks for the shortest end of a text. Its units take longer than others.
+const FINISH_WORK: u64 = 10_000_000;
+
 /// How often a text that the judge refuses is mended without the judge reading more of it than before.
 const N_MENDED: usize = 12;
 
@@ -208,7 +211,7 @@ impl Solver {
                 answer => Ok(answer),
             },
             Stage::Finish if number > 0 => Ok(Answer::Open),
-            Stage::Finish => self.finish(question),
+            Stage::Finish => Meter { limit: FINISH_WORK }.run(|| self.finish(question)),
             Stage::Refute(_) | Stage::RefuteNear if !reader.has_all() => Ok(Answer::Open),
             Stage::Refute(n_facts) => {
                 let mut tables = reader.tables();
@@ -334,7 +337,7 @@ impl Solver {
         let infiller = self.infiller.clone();
         let vocabulary = infiller.vocabulary();
         let mut tried: Vec<(Vec<Taken>, TokenId)> = Vec::new();
-        let (mut furthest, mut n_vain) = (0, 0);
+        let (mut furthest, mut n_vain, mut is_shorter_tried) = (0, 0, false);
         while n_vain <= N_MENDED {
             let reader = &infiller.readers()[witness.reader];
             let Some(parts) = witness.parts(question, (reader, &self.blanks, vocabulary)) else { break };
@@ -343,6 +346,19 @@ impl Solver {
             };
             n_vain = if n_read > furthest { 0 } else { n_vain + 1 };
             furthest = furthest.max(n_read);
+            // A limit on tokens may end the text where it could also go on.
+            if witness.end > n_read && !is_shorter_tried && question.ends[0] <= n_read {
+                is_shorter_tried = true;
+                let mut shorter = question.clone();
+                shorter.ends.retain(|&end| end <= n_read);
+                let effort = near_effort(&shorter);
+                if let Some(other) =
+                    self.propose(&shorter, effort, witness.reader, fuel, &mut Answer::Open)?
+                {
+                    witness = other;
+                    continue;
+                }
+            }
             // Parts are places wherever none is left out.
             let Some(last) = parts.len().checked_sub(1).filter(|_| parts.len() == witness.end) else { break };
             let is_masked = |&at: &usize| matches!(question.places[at].0, Place::Masked);

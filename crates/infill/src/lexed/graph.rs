@@ -77,35 +77,41 @@ pub(crate) struct Ahead {
     pub(crate) may_be_ignored: bool,
 }
 
-/// See the module.
+/// What is known of a lattice's positions before the graph is made, and how its texts are read.
 #[derive(Debug, Default)]
-pub(crate) struct Graph {
-    pub(crate) nodes: Vec<(Node, HypothesisId)>,
-    /// By node, how much of the text is before it, in tokens as they are mostly long.
-    pub(crate) progress: Vec<u32>,
-    /// The same by position, and whether it is known.
-    progress_at: Vec<(u32, bool)>,
+struct Positions {
+    /// By position, how much of the text is before it, in tokens as they are mostly long, and whether it is known.
+    progress: Vec<(u32, bool)>,
     /// By position, the byte that all texts have at its beginning, if that is known and matters: where texts end nowhere, all that can
     /// be read is kept.
     first_bytes: Vec<Option<u8>>,
-    /// How many edges were not added for what comes next.
-    n_hopeless: u64,
-    /// By node, how wide its line is, if the hypothesis asks.
-    pub(crate) widths: Vec<u32>,
-    ids: FxHashMap<(Node, HypothesisId, u32), NodeIndex>,
+    /// By position, its text if that is known; empty unless known text is kept.
+    known: Vec<Option<Box<[u8]>>>,
+    /// Whether a comment or string that begins in unknown text must end before known text ([`Lattice::keeps_text`]).
+    keeps_text: bool,
     /// The greatest width that is counted: lines that are wider have their width from any text, and may be [`WIDE`].
     counted: u32,
     /// The widths that lines have between masked positions in a narrow graph; sorted.
     usual_widths: Vec<u32>,
-    /// Whether a comment or string that begins in unknown text must end before known text ([`Lattice::keeps_text`]).
-    keeps_text: bool,
-    /// By position, its text if that is known; empty unless known text is kept.
-    known: Vec<Option<Box<[u8]>>>,
     /// A masked position of which only these tokens are asked about; packed.
     asked: Option<(usize, Box<[u32]>)>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Graph {
+    positions: Positions,
+    pub(crate) nodes: Vec<(Node, HypothesisId)>,
+    ids: FxHashMap<(Node, HypothesisId, u32), NodeIndex>,
+    /// By node, how much of the text is before it, in tokens as they are mostly long.
+    pub(crate) progress: Vec<u32>,
+    /// By node, how wide its line is, if the hypothesis asks.
+    pub(crate) widths: Vec<u32>,
     pub(crate) is_boundary: Vec<bool>,
     /// By node, whether it is nowhere in particular in the indentation.
     is_plain: Vec<bool>,
+    /// How many edges were not added for what comes next.
+    n_hopeless: u64,
     /// All edges, those of one node next to each other.
     pub(crate) edges: Vec<Edge>,
     /// By node, its edges.
@@ -145,18 +151,19 @@ impl Graph {
         fuel: &Fuel,
     ) -> Result<Graph, InfillError> {
         let Lattice { steps, ends, .. } = lattice;
-        let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], asked, ..Graph::default() };
+        let mut graph = Graph { at: vec![Vec::new(); steps.len() + 1], ..Graph::default() };
+        graph.positions.asked = asked;
         let tabs = tables.hypotheses.tables().layout.as_ref().map_or(Tabs::Apart, |layout| layout.tabs);
-        graph.usual_widths = usual_widths(steps, tabs);
+        graph.positions.usual_widths = usual_widths(steps, tabs);
         let mut progress = 0;
         for (piece, _) in steps {
             let length = if let Piece::Bytes(bytes) = piece { Some(bytes.len() as u32) } else { None };
-            graph.progress_at.push((progress, length.is_some()));
+            graph.positions.progress.push((progress, length.is_some()));
             progress += length.map_or(1, |length| (length / BYTES_OF_TOKEN).max(1));
         }
-        graph.progress_at.push((progress, false));
+        graph.positions.progress.push((progress, false));
         if !ends.is_empty() {
-            graph.first_bytes = steps
+            graph.positions.first_bytes = steps
                 .iter()
                 .enumerate()
                 .map(|(position, step)| match step {
@@ -168,9 +175,9 @@ impl Graph {
         if lattice.keeps_text {
             let known =
                 |(piece, _): &Step| if let Piece::Bytes(bytes) = piece { Some(bytes.clone()) } else { None };
-            graph.known = steps.iter().map(known).collect();
+            graph.positions.known = steps.iter().map(known).collect();
         }
-        graph.counted = tables.counted(steps)?;
+        graph.positions.counted = tables.counted(steps)?;
         graph.node(Node::boundary(0), (tables.hypotheses.start, 0), tables);
         let over = (Piece::Stop, None);
         for (position, step) in steps.iter().chain([&over]).enumerate() {
@@ -179,10 +186,11 @@ impl Graph {
             let reading = readings.get(position).copied().unwrap_or(Reading::Whole);
             let begins_unknown = !graph.is_known(position) && (position == 0 || graph.is_known(position - 1));
             if lattice.keeps_text && begins_unknown {
-                graph.keeps_text = true;
+                graph.positions.keeps_text = true;
                 for &node in &graph.at[position] {
                     // What is known may have begun it.
-                    graph.keeps_text &= !tables.hypotheses.is_in_text(graph.nodes[node as usize].1)?;
+                    graph.positions.keeps_text &=
+                        !tables.hypotheses.is_in_text(graph.nodes[node as usize].1)?;
                 }
             }
             let is_end = ends.contains(&position);
@@ -271,13 +279,13 @@ impl Graph {
             let before = self.nodes[from as usize].0.position;
             self.is_known(place.position as usize) && !self.is_known(before as usize)
         };
-        if self.keeps_text
+        if self.positions.keeps_text
             && enters_known()
             && self.makes_text(hypothesis, place.position as usize, tables)?
         {
             return Ok(());
         }
-        let width = if width > self.counted && width <= MAX_WIDTH { WIDE } else { width };
+        let width = if width > self.positions.counted && width <= MAX_WIDTH { WIDE } else { width };
         let to = self.node(place, (hypothesis, width), tables);
         // The token in progress of a walk's beginning is over where the walk goes on.
         self.is_boundary[to as usize] |= label.is_some();
@@ -296,7 +304,8 @@ impl Graph {
         if tables.hypotheses.is_boundary(hypothesis) {
             return Ok(false);
         }
-        let mut bytes = self.known[position..].iter().map_while(Option::as_ref).flat_map(|text| text.iter());
+        let mut bytes =
+            self.positions.known[position..].iter().map_while(Option::as_ref).flat_map(|text| text.iter());
         loop {
             if tables.hypotheses.reads_anything(hypothesis)? {
                 return Ok(true);
@@ -315,16 +324,16 @@ impl Graph {
         position: usize,
         tables: &mut LexedTables,
     ) -> Result<bool, InfillError> {
-        match self.first_bytes.get(position) {
+        match self.positions.first_bytes.get(position) {
             Some(&Some(byte)) => Ok(!tables.hypotheses.may_read(hypothesis, byte)?),
-            None if !self.first_bytes.is_empty() => Ok(!tables.hypotheses.is_ending(hypothesis)),
+            None if !self.positions.first_bytes.is_empty() => Ok(!tables.hypotheses.is_ending(hypothesis)),
             _ => Ok(false),
         }
     }
 
     /// Whether the text of a position is known.
     fn is_known(&self, position: usize) -> bool {
-        self.progress_at[position].1
+        self.positions.progress[position].1
     }
 
     fn node(
@@ -338,7 +347,7 @@ impl Graph {
         if id == next {
             self.nodes.push((place, hypothesis));
             self.widths.push(width);
-            let (before, is_known) = self.progress_at[place.position as usize];
+            let (before, is_known) = self.positions.progress[place.position as usize];
             self.progress.push(before + if is_known { place.inner / BYTES_OF_TOKEN } else { 0 });
             self.is_boundary.push(tables.hypotheses.is_boundary(hypothesis));
             self.is_plain.push(tables.hypotheses.indent(hypothesis) == Indent::None);
@@ -387,7 +396,11 @@ impl Graph {
                 for &(leap, set) in &scan.exits {
                     self.lead(from, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables)?;
                 }
-                let asked = self.asked.as_ref().filter(|(position, _)| *position == place.position as usize);
+                let asked = self
+                    .positions
+                    .asked
+                    .as_ref()
+                    .filter(|(position, _)| *position == place.position as usize);
                 let tokens = match asked {
                     Some(_) => Some(tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?),
                     None => None,
@@ -455,7 +468,7 @@ impl Graph {
                     if is_inside && outcome.terminal.is_none() {
                         within.push(on);
                     } else if !is_inside
-                        || self.first_bytes.is_empty()
+                        || self.positions.first_bytes.is_empty()
                         || tables.hypotheses.may_read(on.0, bytes[offset + 1])?
                     {
                         self.lead_on(from, tables.label(outcome), on, behind, Crossing::Bytes, tables)?;
@@ -471,12 +484,13 @@ impl Graph {
 
     /// How far widths are counted in a free piece.
     pub(crate) fn counted_in(&self, piece: &Piece) -> Option<u32> {
-        (matches!(piece, Piece::Free) && self.counted != MAX_WIDTH).then_some(self.counted)
+        (matches!(piece, Piece::Free) && self.positions.counted != MAX_WIDTH)
+            .then_some(self.positions.counted)
     }
 
     /// Whether blocks are usually that wide.
     pub(crate) fn is_usual_width(&self, width: u32) -> bool {
-        self.usual_widths.binary_search(&width).is_ok()
+        self.positions.usual_widths.binary_search(&width).is_ok()
     }
 
     /// Whether lines are usually as wide as the one after a step from `from` to `hypothesis`, if that asks.

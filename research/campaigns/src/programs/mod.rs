@@ -24,7 +24,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, Matcher, TokenId, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     GenerateConfig, GrammarConstraint, LanguageModel, RandomModel, SamplerConfig, Summary, generate,
@@ -197,10 +197,7 @@ impl Writer {
         let model = LlamaModel::from_gguf(&path)?;
         let tokenizer = Tokenizer::from_gguf(&path, &TokenizerOptions::default())?;
         let template = ChatTemplate::from_info(model.info())?;
-        // What published figures were measured with.
-        let mut limits = Limits::default();
-        limits.infill_work = 200_000_000;
-        Ok(Writer { model, template, compiler: Compiler::with_limits(&tokenizer, limits) })
+        Ok(Writer { model, template, compiler: Compiler::new(&tokenizer) })
     }
 
     /// The text of the model from a prompt.
