@@ -79,7 +79,7 @@ const QUESTION_PART: u64 = 3;
 const STAGE_PART: u64 = 2;
 
 /// The work of a session that looks for the shortest end of a text. Its units take longer than others.
-const FINISH_WORK: u64 = 10_000_000;
+const FINISH_WORK: u64 = 2_000_000;
 
 /// How often a text that the judge refuses is mended without the judge reading more of it than before.
 const N_MENDED: usize = 12;

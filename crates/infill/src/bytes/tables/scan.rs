@@ -223,7 +223,8 @@ impl Tables {
                 continue;
             }
             let n_children = trie.n_children(node);
-            spend(4)?;
+            // Pairs that may be met again are looked up.
+            spend(if is_single { 4 } else { 12 })?;
             let loops = automaton.loop_bytes(state).map_err(located)?;
             if trie.bytes_below(node).is_subset(&loops) {
                 found.add_subtree(trie, node, state, automaton.is_accepting(state));
