@@ -51,7 +51,7 @@ pub struct Limits {
     /// Node visits that one search for a word of an intersection or complement may take.
     pub liveness_fuel: u64,
     /// Work units, of 10 to 35 ns, that the first question about a [`Template`](crate::Template) or [`Canvas`](crate::Canvas) may take,
-    /// and an exact mask: some three seconds at most. A question about one token takes at most a third of it.
+    /// and an exact mask: some five seconds at most. A question about one token takes at most a third of it.
     pub infill_work: u64,
     /// The most positions of a canvas, or fixed pieces and tokens of a template.
     pub max_positions: usize,

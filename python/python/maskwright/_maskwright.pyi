@@ -346,7 +346,7 @@ class Compiler:
       * `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern, for example), the work units
         of one step in it, and those of one search for a word of it.
       * `infill_work`: work units, of 10 to 35 ns, of the first question about a Template or Canvas, and of an exact mask:
-        150,000,000 by default, some three seconds at most. A question about one token takes at most a third of it.
+        150,000,000 by default, some five seconds at most. A question about one token takes at most a third of it.
       * `max_positions`: the positions of a Canvas, or the fixed pieces and tokens of a Template.
       * `memory_bytes`: of all grammars and shared caches together; `row_cache_bytes` and `automaton_bytes`: of the shared caches;
         `machine_bytes`: of one grammar's tables. Beyond a limit, data that can be computed again is dropped, of the least

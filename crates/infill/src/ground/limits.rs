@@ -33,7 +33,7 @@ pub struct InfillLimits {
 }
 
 impl Default for InfillLimits {
-    /// 150 million units: some three seconds for the hardest question. True programs of 200 tokens take up to 140 million, most below 60.
+    /// 150 million units: at most some five seconds. Of true programs of 200 tokens most take fewer than 60 million.
     fn default() -> InfillLimits {
         InfillLimits {
             work: 150_000_000,

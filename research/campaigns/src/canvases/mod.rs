@@ -311,7 +311,10 @@ mod tests {
             assert!(draws.asked.all_ms().count() >= *n_masked);
         }
         let report = report::report(&entries);
-        assert!(report.contains("cpp, up to 100, 75%") && report.contains("smiles, up to 100, 0%"), "{report}");
+        assert!(
+            report.contains("cpp, up to 100, 75%") && report.contains("smiles, up to 100, 0%"),
+            "{report}"
+        );
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cell, Entry};
 use super::fill::{Filling, Stop};
 use super::texts::Language;
+use super::{Cell, Entry};
 use crate::table::{Quantiles, render, shortened};
 
 /// A forward pass that the constraint is held against.
