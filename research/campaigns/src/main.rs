@@ -15,6 +15,7 @@
 //! * [`budget::c_function`]: a function in C within 40 tokens, as in figure 5 of paper 4.
 //! * [`infill`]: a diffusion model under no constraint, checked proposals and exact masks.
 //! * [`canvases`]: canvases of true programs are filled to the end with the true tokens.
+//! * [`hostile_canvases`]: how long a call takes where a canvas is hard.
 //! * [`train_diffusion`]: the weights of the built-in diffusion model.
 //! * [`programs`]: a real model writes functions in Python and queries in SQL, which their own parsers judge.
 //! * [`lark_verdicts`]: programs and changes of them under Lark grammars, judged by Lark itself.
@@ -30,6 +31,7 @@ mod canvases;
 mod data;
 mod diffusion_corpus;
 mod hostile;
+mod hostile_canvases;
 mod infill;
 mod json_mode;
 mod judge;
@@ -88,6 +90,8 @@ enum Campaign {
     Infill(infill::Arguments),
     /// Canvases made of true programs: possible, and the true tokens in every mask, to the end.
     Canvases(canvases::Arguments),
+    /// Every call of canvases that are hard, with the limits that users have; none may take over five seconds.
+    HostileCanvases(hostile_canvases::Arguments),
     /// Trains the diffusion model that comes with the project.
     TrainDiffusion(train_diffusion::Arguments),
     /// One case of `hostile`; prints a line of JSON.
@@ -113,6 +117,7 @@ fn main() -> anyhow::Result<()> {
         Campaign::Hostile(arguments) => hostile::run(&arguments),
         Campaign::Infill(arguments) => infill::run(&arguments),
         Campaign::Canvases(arguments) => canvases::run(&arguments),
+        Campaign::HostileCanvases(arguments) => hostile_canvases::run(&arguments),
         Campaign::TrainDiffusion(arguments) => train_diffusion::run(&arguments),
         Campaign::HostileCase(arguments) => hostile::run_case(&arguments),
     }

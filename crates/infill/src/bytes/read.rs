@@ -57,11 +57,14 @@ impl Read for Tables {
         [asked, allowed]: [&mut [u32]; 2],
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        let mut edges = Scanned::new(lattice, self, fuel);
+        // What is found by then is possible even if the rest is not made; to say its tokens takes work too.
+        let most = fuel.left() / 3 * 2;
+        let part = Fuel::new(most);
+        let mut edges = Scanned::new(lattice, self, &part);
         let mut chart = Chart::new(&mut edges);
         let finished = chart.finish(usize::MAX, &mut edges);
-        // What is found by then is possible even if the rest is not.
-        move_tokens(&chart, &mut edges, position, [asked, allowed], &Fuel::unlimited())?;
+        fuel.spend(most - part.left()).map_err(|error| InfillError::work(position, error))?;
+        move_tokens(&chart, &mut edges, position, [asked, allowed], fuel)?;
         finished?;
         asked.fill(0);
         Ok(())
@@ -82,7 +85,7 @@ impl Read for Tables {
     }
 }
 
-/// Moves the tokens that texts of the chart have at the position from `asked` to `allowed`.
+/// Moves the tokens that texts of the chart have at the position from `asked` to `allowed`, as many as are found within the limit.
 fn move_tokens(
     chart: &Chart,
     edges: &mut Scanned<'_>,
@@ -91,10 +94,10 @@ fn move_tokens(
     fuel: &Fuel,
 ) -> Result<(), InfillError> {
     let mut found = vec![0; asked.len()];
-    edges.add_tokens(position, |edge| chart.is_edge_marked(edge), &mut found, fuel)?;
+    let added = edges.add_tokens(position, |edge| chart.is_edge_marked(edge), &mut found, fuel);
     for ((asked, allowed), found) in asked.iter_mut().zip(allowed).zip(found) {
         *allowed |= *asked & found;
         *asked &= !found;
     }
-    Ok(())
+    added
 }

@@ -51,17 +51,17 @@ const MAX_BACKS: usize = 4 * MAX_FACTS;
 /// read since the position began, and for each [`CROWD`] of facts at its position: of what masked positions can be, little opens
 /// something, what was opened must be closed, and any text is best short. Where many facts have not led further, something before
 /// them was wrong. None of the orders is best for all texts.
-const MERITS: [(i64, i64, i64); N_ORDERS] = [(2, 0, 0), (16, 0, 0), (0, 16, 0), (2, 0, 1)];
+const MERITS: [(i32, i32, i32); N_ORDERS] = [(2, 0, 0), (16, 0, 0), (0, 16, 0), (2, 0, 1)];
 
 /// Work units of a fact that is kept, and of each way in which it follows: it is looked up in a large table.
-const UNITS_PER_FACT: u64 = 24;
+const UNITS_PER_FACT: u64 = 32;
 const UNITS_PER_WAY: u64 = 8;
 
 /// How many facts at one position make a crowd.
-const CROWD: i64 = 16;
+const CROWD: i32 = 16;
 
 /// How much less is expected within a block of a width that nobody would choose.
-const UNUSUAL: i64 = 64;
+const UNUSUAL: i32 = 64;
 
 /// How many facts after the position are followed for each fact before it.
 const PATIENCE: usize = 256;
@@ -117,7 +117,7 @@ const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
 pub(crate) struct Chart {
     facts: Vec<Fact>,
     /// The facts of which it is not known what follows, in each order of [`MERITS`]; some are followed already.
-    open: [BinaryHeap<(i64, u32)>; N_ORDERS],
+    open: [BinaryHeap<(i32, u32)>; N_ORDERS],
     /// Which of them is used next.
     turn: usize,
     /// The position that the chart is made for, if it is one; then nothing is open but what it has.
@@ -126,7 +126,7 @@ pub(crate) struct Chart {
     /// By fact, how many terminals were read since its position began, on the way on which it was found.
     n_read: Vec<u32>,
     /// By position, how many facts are there.
-    n_at: Vec<i64>,
+    n_at: Vec<i32>,
     /// The fact that is being followed.
     followed: u32,
     /// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is made.
@@ -353,14 +353,14 @@ impl Chart {
             self.facts.push(fact);
             self.is_followed.push(false);
             self.is_marked.push(false);
-            let depth = i64::from(self.calls[call as usize].depth);
+            let depth = self.calls[call as usize].depth as i32;
             let n_read = self.n_read_behind(back, position, edges);
             self.n_read.push(n_read);
             let is_unusual = match self.around(fact) {
                 Around::Block(width) => !edges.is_usual_width(width),
                 Around::Line | Around::Brackets => false,
             };
-            let place = i64::from(edges.progress(node)) - UNUSUAL * i64::from(is_unusual);
+            let place = edges.progress(node) as i32 - UNUSUAL * i32::from(is_unusual);
             if self.n_at.len() <= position as usize {
                 self.n_at.resize(position as usize + 1, 0);
             }
@@ -368,7 +368,7 @@ impl Chart {
             let crowd = *n_here / CROWD;
             *n_here += 1;
             let merit = |(by_depth, by_length, by_crowd)| {
-                place - by_depth * depth - by_length * i64::from(n_read) - by_crowd * crowd
+                place - by_depth * depth - by_length * n_read as i32 - by_crowd * crowd
             };
             let merits = MERITS.map(merit);
             match &mut self.focus {

@@ -24,9 +24,9 @@ pub(super) const N_ORDERS: usize = 4;
 pub(crate) struct Focus {
     pub(super) position: u32,
     /// Facts up to the position, by merit, in each order.
-    pub(super) before: [BinaryHeap<(i64, u32)>; N_ORDERS],
+    pub(super) before: [BinaryHeap<(i32, u32)>; N_ORDERS],
     /// Facts after it, the same, those of the last fact before it first.
-    pub(super) behind: [BinaryHeap<(u32, i64, u32)>; N_ORDERS],
+    pub(super) behind: [BinaryHeap<(u32, i32, u32)>; N_ORDERS],
     pub(super) generation: u32,
     /// By edge from `first_edge` on: whether none of its tokens is in doubt.
     is_known: Vec<bool>,
@@ -46,7 +46,7 @@ impl Focus {
     }
 
     /// Takes in a fact that is to be followed.
-    pub(super) fn push(&mut self, fact: u32, position: u32, merits: [i64; N_ORDERS]) {
+    pub(super) fn push(&mut self, fact: u32, position: u32, merits: [i32; N_ORDERS]) {
         for (index, merit) in merits.into_iter().enumerate() {
             if position <= self.position {
                 self.before[index].push((merit, fact));

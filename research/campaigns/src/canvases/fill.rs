@@ -407,15 +407,16 @@ impl DiffusionModel for UniformModel {
 }
 
 /// Counts the time of the processor that this thread takes, which other programs do not change.
-struct Clock(Duration);
+#[derive(Clone, Copy)]
+pub(crate) struct Clock(Duration);
 
 impl Clock {
-    fn start() -> Clock {
+    pub(crate) fn start() -> Clock {
         Clock(processor_time())
     }
 
     /// Milliseconds since the start.
-    fn ms(&self) -> f64 {
+    pub(crate) fn ms(&self) -> f64 {
         (processor_time() - self.0).as_secs_f64() * 1e3
     }
 }

@@ -30,6 +30,7 @@ use crate::data;
 use crate::log::{Log, LogArguments};
 use crate::numbers::Numbers;
 use crate::random_logits::hash;
+pub(crate) use fill::Clock;
 use fill::{Filling, Stop, Task, with_draws, with_true_tokens};
 use texts::{Choice, Language, Text, Texts};
 

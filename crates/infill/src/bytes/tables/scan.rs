@@ -231,6 +231,9 @@ impl Tables {
                 if automaton.is_accepting(state) {
                     spend(trie.subtree_nodes(node))?;
                 }
+                if with_tokens {
+                    spend(trie.subtree_tokens(node).len())?;
+                }
                 continue;
             }
             let steps = automaton.steps(state);
