@@ -85,8 +85,13 @@ pub(crate) struct Graph<'a> {
     depth: usize,
     /// The least depth of the schemas being read that a branch without a step leads back to.
     loops_to: usize,
-    /// Whether a branch that is a schema being read may be left out.
-    may_leave_out: bool,
+    /// Of schemas at less than this depth nothing may be assumed.
+    whole_from: usize,
+    /// What is assumed of the schemas that are being read, where it is not an error that one leads back to them.
+    assumed: Option<Assumed>,
+    /// Branches of `oneOf`, by the place of its schema and their number, that are a schema around them: they add no value, so they do not
+    /// exclude those of the others either.
+    adding: FxHashSet<(PlaceId, usize)>,
     /// The schemas that lead back to themselves without a step, through others.
     pub(crate) looping: FxHashSet<PlaceId>,
     /// What strings and names must not contain.
@@ -109,6 +114,15 @@ enum Source<'a> {
     Constant(&'a Value),
     Intersection(Rc<[NodeId]>),
     Complement(NodeId),
+}
+
+/// See [`Graph::between`].
+#[derive(Clone, Copy)]
+struct Assumed {
+    /// Of those at less than this depth.
+    depth: usize,
+    /// That they have all values; else none.
+    has_all: bool,
 }
 
 enum State<'a> {
@@ -166,7 +180,9 @@ impl<'a> Graph<'a> {
             matchers: FxHashMap::default(),
             depth: 0,
             loops_to: usize::MAX,
-            may_leave_out: true,
+            whole_from: 0,
+            assumed: None,
+            adding: FxHashSet::default(),
             looping: FxHashSet::default(),
             excluded: Excluded::default(),
             loose: None,

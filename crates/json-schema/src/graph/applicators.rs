@@ -27,30 +27,44 @@ impl<'a> Graph<'a> {
         known: Option<&Shape<'a>>,
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
-        let mut nodes = Vec::with_capacity(branches.len());
-        let mut shapes: Vec<Rc<Shape<'a>>> = Vec::with_capacity(branches.len());
-        let mut leads_back = None;
-        for (i, branch) in branches.iter().enumerate() {
-            let node = self.schema_node(branch, place, Step::Item("oneOf", i))?;
-            let Some(branch) = self.branch_shape(node, &mut leads_back)? else { continue };
-            nodes.push(node);
-            shapes.push(match known {
-                Some(known) => Rc::new(self.intersect(known, &branch, place)?),
-                None => branch,
-            });
-        }
-        if let Some(error) = leads_back.filter(|_| shapes.is_empty()) {
-            return Err(error);
-        }
         // What a branch loses is another one from the other side, so that is what it is compared with.
         let is_exact = self.loose.is_none();
-        let mut denied = shapes.clone();
-        if !is_exact {
-            for (&node, denied) in nodes.iter().zip(&mut denied) {
+        let mut nodes = Vec::with_capacity(branches.len());
+        let mut shapes: Vec<Rc<Shape<'a>>> = Vec::with_capacity(branches.len());
+        let mut denied: Vec<Rc<Shape<'a>>> = Vec::with_capacity(branches.len());
+        let mut union = Shape::default();
+        let (mut leads_back, mut has_branch) = (None, false);
+        for (i, branch) in branches.iter().enumerate() {
+            let node = self.schema_node(branch, place, Step::Item("oneOf", i))?;
+            let Some(branch) = self.branch_shape(node, &mut leads_back)? else {
+                self.adding.insert((place, i));
+                continue;
+            };
+            has_branch = true;
+            let within = |graph: &mut Graph<'a>, shape: Rc<Shape<'a>>| match known {
+                Some(known) => graph.intersect(known, &shape, place).map(Rc::new),
+                None => Ok(shape),
+            };
+            let shape = within(self, branch.shape)?;
+            if self.adding.contains(&(place, i)) {
+                union.add(&shape);
+                continue;
+            }
+            shapes.push(shape);
+            if is_exact {
+                denied.push(within(self, branch.most)?);
+                nodes.push(branch.is_whole.then_some(node));
+            } else {
                 let node = self.other_side(node);
-                *denied = self.shape(node)?;
+                let other = self.branch_shape(node, &mut None)?;
+                denied.push(other.as_ref().map_or_else(Default::default, |other| other.most.clone()));
+                nodes.push(other.is_none_or(|other| other.is_whole).then_some(node));
             }
         }
+        if let Some(error) = leads_back.filter(|_| !has_branch) {
+            return Err(error);
+        }
+        let is_exact = is_exact && nodes.iter().all(Option::is_some);
         let mut overlaps: Vec<Vec<usize>> = vec![Vec::new(); shapes.len()];
         for (i, left) in shapes.iter().enumerate() {
             let n_others = if is_exact { i } else { shapes.len() };
@@ -65,7 +79,6 @@ impl<'a> Graph<'a> {
                 }
             }
         }
-        let mut union = Shape::default();
         for (shape, others) in shapes.into_iter().zip(overlaps) {
             let mut alone = shape;
             for other in others {
@@ -77,13 +90,13 @@ impl<'a> Graph<'a> {
         Ok(union)
     }
 
-    /// The values of `known` that are not in `denied`, which is `node` from the other side. An alternative loses only
+    /// The values of `known` that are not in `denied`, which is `node` from the other side, if it is one. An alternative loses only
     /// those that it is seen to overlap with, so values of other types, or with other constants, cost nothing.
     fn subtract(
         &mut self,
         known: &Shape<'a>,
         denied: &Shape<'a>,
-        node: NodeId,
+        node: Option<NodeId>,
         place: PlaceId,
     ) -> Result<Shape<'a>, SchemaError> {
         // `None`: the complement over all values is too large.
@@ -108,11 +121,12 @@ impl<'a> Graph<'a> {
             let rest = match rests.iter().find(|(same, _)| *same == overlap) {
                 Some((_, rest)) => rest.clone(),
                 None => {
-                    let rest = if overlap == *denied {
-                        let rest = self.denial_node(node);
-                        self.shape(rest)
-                    } else {
-                        self.complement(&overlap, place).map(Rc::new)
+                    let rest = match node.filter(|_| overlap == *denied) {
+                        Some(node) => {
+                            let rest = self.denial_node(node);
+                            self.shape(rest)
+                        }
+                        None => self.complement(&overlap, place).map(Rc::new),
                     };
                     let rest = match rest {
                         Err(error) if error.is_limit() && error.may_be_loosened() => None,
@@ -168,7 +182,8 @@ impl<'a> Graph<'a> {
         let otherwise = self.denial_node(condition);
         let mut choice = Shape::default();
         for (when, then) in [(condition, consequence), (otherwise, alternative)] {
-            let (when, then) = (self.shape(when)?, self.shape(then)?);
+            // What leads back in the condition does so below a negation too.
+            let (when, then) = (self.shape(when).map_err(SchemaError::negated)?, self.shape(then)?);
             let both = self.intersect(&when, &then, place)?;
             let both = self.without_empty(both, DISJOINT_DEPTH)?;
             choice.add(&both);

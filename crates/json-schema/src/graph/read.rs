@@ -108,8 +108,7 @@ impl<'a> Graph<'a> {
         }
         if let Some(branches) = keywords.one_of {
             *at = Some("oneOf");
-            // If a schema is one of its own branches, `oneOf` is treated as `anyOf`.
-            if keywords.may_overlap || self.looping.contains(&place) {
+            if keywords.may_overlap {
                 let union = self.union(branches, "oneOf", place)?;
                 self.conjoin(&mut shape, Rc::new(union), place)?;
             } else {
@@ -150,10 +149,10 @@ impl<'a> Graph<'a> {
         let (mut leads_back, mut has_branch) = (None, false);
         for (i, branch) in branches.iter().enumerate() {
             let branch = self.schema_node(branch, place, Step::Item(keyword, i))?;
-            let Some(shape) = self.branch_shape(branch, &mut leads_back)? else { continue };
+            let Some(branch) = self.branch_shape(branch, &mut leads_back)? else { continue };
             has_branch = true;
-            self.spend(place, shape.n_alternatives() as u64)?;
-            union.add(&shape);
+            self.spend(place, branch.shape.n_alternatives() as u64)?;
+            union.add(&branch.shape);
         }
         match leads_back {
             Some(error) if !has_branch => Err(error),

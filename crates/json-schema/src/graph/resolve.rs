@@ -1,13 +1,20 @@
 //! From a node of the graph to its canonical form, one step deep.
 //!
-//! A node is resolved when it is first asked for. While its schema is read it is *active*, at a depth. A schema that leads back
-//! to an active one without a step into the instance is an error, or, as a branch of `anyOf` or `oneOf`, adds no value.
+//! A node is resolved when it is first asked for. While its schema is read it is *active*, at a depth.
+//!
+//! **Schemas that lead back to themselves** without a step into the instance. For one value, whether it is valid is then a truth value
+//! that depends on itself, s = f(s). Where f says the same for both, the other keywords decide; else nothing does, a validator may not
+//! end, and the value is not taken: the least set that satisfies the schema is meant. Both are found by reading the schema with the
+//! assumption that s is false, and turning the assumption around below each negation: what is valid then is valid whatever s is.
+//!
+//! Only branches of `anyOf` and `oneOf` are read in this way, as what a schema adds to others. Elsewhere it is an error, if any value
+//! depends on it.
 
 use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::{Graph, Source, State};
+use super::{Assumed, Graph, Source, State};
 use crate::SchemaError;
 use crate::array::ArraySet;
 use crate::error::Kind;
@@ -20,6 +27,16 @@ use crate::shape::{Shape, StringSet};
 /// What it costs to read a schema again.
 const REREAD: u64 = 1_000;
 
+/// A branch of `anyOf` or `oneOf`.
+pub(crate) struct Branch<'a> {
+    /// The values that it has in any case; below a negation, those that it may have.
+    pub(crate) shape: Rc<Shape<'a>>,
+    /// The other way round: what others lose where it excludes them.
+    pub(crate) most: Rc<Shape<'a>>,
+    /// Whether both are the same.
+    pub(crate) is_whole: bool,
+}
+
 impl<'a> Graph<'a> {
     /// The canonical form of a node.
     ///
@@ -31,6 +48,10 @@ impl<'a> Graph<'a> {
             State::Ready(shape) => return Ok(shape.clone()),
             &State::Active(depth) => {
                 self.loops_to = self.loops_to.min(depth);
+                let is_assumed = |assumed: &Assumed| (self.whole_from..assumed.depth).contains(&depth);
+                if let Some(assumed) = self.assumed.filter(is_assumed) {
+                    return Ok(Rc::new(if assumed.has_all { Shape::any() } else { Shape::default() }));
+                }
                 return Err(self.error(place, Some("$ref"), Kind::Loop { is_negated: false }));
             }
             State::Pending => {}
@@ -49,7 +70,16 @@ impl<'a> Graph<'a> {
         self.nodes[node.index()].state = State::Active(self.depth);
         self.depth += 1;
         let n_entries = self.entries.len();
-        let shape = self.resolve_shape(node, place);
+        let mut shape = self.resolve_shape(node, place);
+        if shape.as_ref().is_err_and(SchemaError::is_loop) && self.loops_to == self.depth - 1 {
+            // It leads back here. That is no error if it does not matter.
+            let (least, most) = self.between(|graph| graph.resolve_shape(node, place));
+            if let (Ok(least), Ok(most)) = (least, most)
+                && least == most
+            {
+                shape = Ok(least);
+            }
+        }
         self.depth -= 1;
         let is_whole = self.loops_to >= self.depth;
         if is_whole {
@@ -71,32 +101,68 @@ impl<'a> Graph<'a> {
         shape
     }
 
-    /// The form of a node, unless a schema that is being read is a part of it.
+    /// The form of a node, without any assumption about the schemas that are being read.
     ///
     /// # Errors
-    /// As [`shape`](Graph::shape).
+    /// As [`shape`](Graph::shape); if one of them is a part of it.
     pub(crate) fn whole_shape(&mut self, node: NodeId) -> Result<Rc<Shape<'a>>, SchemaError> {
-        let before = (self.loops_to, std::mem::replace(&mut self.may_leave_out, false));
+        let before = (self.loops_to, self.assumed.take(), self.whole_from);
+        self.whole_from = self.depth;
         let shape = self.shape(node);
-        (self.loops_to, self.may_leave_out) = before;
+        (self.loops_to, self.assumed, self.whole_from) = before;
         shape
     }
 
-    /// The form of a branch of `anyOf` or `oneOf`. `None` if it is a schema that is being read, without a step into the instance:
-    /// then it adds no value, since the least set that satisfies the schema is meant. `leads_back`: the first error of such a branch.
-    /// Below a negation there is no least set, and it is an error.
+    /// What is read if the schemas that are being read have no values, and if they have all; below a negation it is the other way round.
+    fn between<T>(&mut self, mut read: impl FnMut(&mut Graph<'a>) -> T) -> (T, T) {
+        let before = self.assumed;
+        let mut assuming = |has_all| {
+            self.assumed = Some(Assumed { depth: self.depth, has_all });
+            read(self)
+        };
+        let both = (assuming(false), assuming(true));
+        self.assumed = before;
+        both
+    }
+
+    /// Turns what is assumed around.
+    fn negate_assumed(&mut self) {
+        if let Some(assumed) = &mut self.assumed {
+            assumed.has_all = !assumed.has_all;
+        }
+    }
+
+    /// A branch of `anyOf` or `oneOf`. If it leads back to a schema that is being read, without a step into the instance: it is
+    /// what it is whatever that schema has. `None` if it has no values then; `leads_back` is the first error of such a branch.
     pub(crate) fn branch_shape(
         &mut self,
         branch: NodeId,
         leads_back: &mut Option<SchemaError>,
-    ) -> Result<Option<Rc<Shape<'a>>>, SchemaError> {
-        match self.shape(branch) {
-            Err(error) if error.is_plain_loop() && self.may_leave_out => {
-                leads_back.get_or_insert(error);
-                Ok(None)
-            }
-            shape => shape.map(Some),
+    ) -> Result<Option<Branch<'a>>, SchemaError> {
+        let before = std::mem::replace(&mut self.loops_to, usize::MAX);
+        let shape = self.shape(branch);
+        let loops_to = self.loops_to;
+        let is_whole = loops_to == usize::MAX;
+        self.loops_to = loops_to.min(before);
+        let error = match shape {
+            Err(error) if error.is_loop() && loops_to >= self.whole_from => Some(error),
+            Err(error) => return Err(error),
+            Ok(_) if !is_whole && self.assumed.is_some() => None,
+            Ok(shape) => return Ok(Some(Branch { most: shape.clone(), shape, is_whole: true })),
+        };
+        let (least, most) = self.between(|graph| graph.shape(branch));
+        let (mut shape, mut most) = (least?, most?);
+        if self.assumed.is_some_and(|assumed| assumed.has_all) {
+            std::mem::swap(&mut shape, &mut most);
         }
+        let Some(error) = error.filter(|_| *shape == Shape::default()) else {
+            return Ok(Some(Branch { shape, most, is_whole: false }));
+        };
+        if !error.is_plain_loop() {
+            return Err(error);
+        }
+        leads_back.get_or_insert(error);
+        Ok(None)
     }
 
     fn resolve_shape(&mut self, node: NodeId, place: PlaceId) -> Result<Rc<Shape<'a>>, SchemaError> {
@@ -128,7 +194,10 @@ impl<'a> Graph<'a> {
                 Ok(shape)
             }
             Source::Complement(denied) => {
-                let shape = self.whole_shape(denied).map_err(SchemaError::negated)?;
+                self.negate_assumed();
+                let shape = self.shape(denied).map_err(SchemaError::negated);
+                self.negate_assumed();
+                let shape = shape?;
                 Ok(Rc::new(self.complement(&shape, place)?))
             }
         }
@@ -145,7 +214,10 @@ impl<'a> Graph<'a> {
         if let Source::Complement(denied) = self.nodes[node.index()].source
             && known.has_only_unique_arrays()
         {
-            let shape = self.shape(denied)?;
+            self.negate_assumed();
+            let shape = self.shape(denied);
+            self.negate_assumed();
+            let shape = shape?;
             if shape.has_unique_arrays() {
                 return Ok(Rc::new(self.complement(&shape.with_any_items(), place)?));
             }

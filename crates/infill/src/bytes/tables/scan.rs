@@ -24,6 +24,9 @@ use crate::bytes::tables::{ResidueId, Tables};
 use crate::ground::InfillError;
 use crate::tokens::{NodeSetId, TokenSet};
 
+/// Work units of a step whose state is looked up in a set.
+const UNITS_PER_STEP: u64 = 3;
+
 /// Where a residue can be after it read at least one byte, within a token or at its end.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
@@ -126,7 +129,7 @@ impl Tables {
         let mut accepts = false;
         while let Some(state) = stack.pop() {
             for byte in automaton.next_bytes(state).map_err(located)?.iter() {
-                fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                fuel.spend(UNITS_PER_STEP).map_err(|error| InfillError::work(0, error))?;
                 if let Some(next) = automaton.step(state, byte).map_err(located)?
                     && reached.insert(next)
                 {
@@ -157,7 +160,7 @@ impl Tables {
         let mut queue = std::collections::VecDeque::from([start]);
         while let Some(state) = queue.pop_front() {
             for byte in automaton.next_bytes(state).map_err(located)?.iter() {
-                fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                fuel.spend(UNITS_PER_STEP).map_err(|error| InfillError::work(0, error))?;
                 let Some(next) = automaton.step(state, byte).map_err(located)? else { continue };
                 let is_there = match target {
                     Some(key) => automaton.residue_key(next) == key,
@@ -224,7 +227,7 @@ impl Tables {
             }
             let n_children = trie.n_children(node);
             // Pairs that may be met again are looked up.
-            spend(if is_single { 4 } else { 12 })?;
+            spend(if is_single { 4 } else { 16 })?;
             let loops = automaton.loop_bytes(state).map_err(located)?;
             if trie.bytes_below(node).is_subset(&loops) {
                 found.add_subtree(trie, node, state, automaton.is_accepting(state));
