@@ -24,7 +24,12 @@ const MAX_NAMED: usize = 6;
 /// The error for a schema without any text: at the innermost part that is empty.
 pub(crate) fn unsatisfiable(graph: &mut Graph<'_>, root: NodeId) -> SchemaError {
     // If the search fails, the error is at the root.
-    let at = innermost_empty(graph, root).unwrap_or_else(|_| graph.place(root));
+    let (at, is_endless) = innermost_empty(graph, root).unwrap_or_else(|_| (graph.place(root), false));
+    if is_endless {
+        let message =
+            "no value satisfies it: each would need another one of this schema within it, without an end";
+        return graph.error(at, None, Kind::Unsatisfiable { message: message.to_owned() });
+    }
     let conflict = graph.conflicts.iter().find(|conflict| conflict.0 == at).or_else(|| {
         let first = graph.conflicts.first()?;
         is_below(graph, first.0, at).then_some(first)
@@ -79,23 +84,25 @@ fn of_keywords(graph: &Graph<'_>, place: PlaceId, schema: Option<&Value>) -> Str
     }
 }
 
-fn innermost_empty(graph: &mut Graph<'_>, root: NodeId) -> Result<PlaceId, SchemaError> {
-    let Some(mut schema) = graph.schemas_of(root).first().copied() else { return Ok(graph.place(root)) };
+/// Its place, and whether it is empty because it requires itself.
+fn innermost_empty(graph: &mut Graph<'_>, root: NodeId) -> Result<(PlaceId, bool), SchemaError> {
+    let Some(mut schema) = graph.schemas_of(root).first().copied() else {
+        return Ok((graph.place(root), false));
+    };
     let mut node = root;
     let mut seen = FxHashSet::from_iter([address(schema)]);
     loop {
         let mut inner = None;
         for (part, below) in needed(graph, schema, node)? {
             if seen.contains(&address(part)) {
-                // A schema that requires itself is empty.
-                return Ok(graph.place(below));
+                return Ok((graph.place(below), true));
             }
             if lower::is_empty(graph, below)? {
                 inner = Some((part, below));
                 break;
             }
         }
-        let Some((part, below)) = inner else { return Ok(graph.place(node)) };
+        let Some((part, below)) = inner else { return Ok((graph.place(node), false)) };
         seen.insert(address(part));
         (schema, node) = (part, below);
     }
