@@ -172,6 +172,19 @@ impl GrammarBuilder {
         self.terminal(Regex::literal(word))
     }
 
+    /// The word of a [literal](Self::literal); `None` of any other expression.
+    pub fn word(&self, expr: ExprId) -> Option<Vec<u8>> {
+        let &Expr::Terminal(terminal) = self.pool.get(expr) else { return None };
+        if self.marks[terminal.index()].is_some() {
+            return None;
+        }
+        match self.terminals[terminal.index()].node() {
+            Node::Literal(word) => Some(word.to_vec()),
+            Node::Bytes(bytes) if bytes.len() == 1 => Some(bytes.iter().collect()),
+            _ => None,
+        }
+    }
+
     /// One token of a set, which matches by its id; see [`TokenSet`].
     pub fn tokens(&mut self, set: &TokenSet) -> ExprId {
         self.terminal(set.regex())

@@ -10,6 +10,7 @@
 
 mod array;
 mod element;
+mod listed;
 mod object;
 mod scalar;
 mod unnamed;
@@ -381,7 +382,9 @@ impl<'g, 'a> Lowering<'g, 'a> {
             let regex = self.strings(&shape.strings, place)?;
             members.push(self.builder.terminal(regex));
         }
-        for set in &shape.arrays {
+        let (listed, arrays) = self.listed_arrays(form, &shape.arrays, place)?;
+        members.extend(listed.map(|listed| self.shared_rule(node, listed)));
+        for set in &arrays {
             let body = self.array(form, set, node, depth)?;
             members.push(self.shared_rule(node, body));
         }

@@ -43,10 +43,11 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
+        let (listed, sets) = self.listed_objects(form, sets, place)?;
         let is_any_order = self.graph.config.property_order == PropertyOrder::Any;
         let lower = if is_any_order { Lowering::list_in_any_order } else { Lowering::list_in_order };
         let mut lists = Vec::with_capacity(sets.len());
-        for set in sets {
+        for set in &sets {
             if set.witnesses.is_empty() {
                 lists.push(lower(self, form, set, place, depth)?);
             } else {
@@ -55,7 +56,7 @@ impl<'a> Lowering<'_, 'a> {
                 }
             }
         }
-        let members: Vec<ExprId> = lists.iter().map(|list| list.members).collect();
+        let members: Vec<ExprId> = lists.iter().map(|list| list.members).chain(listed).collect();
         let members = self.builder.alt(&members);
         let mut brackets = self.symbols(form).object;
         if lists.iter().any(|list| list.is_watched) {
