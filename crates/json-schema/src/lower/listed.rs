@@ -163,7 +163,7 @@ impl<'a> Lowering<'_, 'a> {
             let Some(ways) = joined(&in_order, comma) else { return Ok(None) };
             all.extend(ways);
         }
-        self.graph.spend(place, all.iter().map(|way| way.len() as u64).sum())?;
+        self.graph.spend(place, all.iter().map(cost).sum())?;
         Ok((all.len() <= MAX_WAYS).then_some(all))
     }
 
@@ -184,7 +184,7 @@ impl<'a> Lowering<'_, 'a> {
             items.push(ways);
         }
         let ways = joined(&items.iter().collect::<Vec<_>>(), self.symbols(Form::Value).array_comma);
-        self.graph.spend(place, ways.iter().flatten().map(|way| way.len() as u64).sum())?;
+        self.graph.spend(place, ways.iter().flatten().map(cost).sum())?;
         Ok(ways)
     }
 
@@ -260,7 +260,7 @@ impl<'a> Lowering<'_, 'a> {
         };
         let word: Vec<u8> = (at..).map_while(is_byte).collect();
         let at = at + word.len();
-        self.graph.spend(tree.place, 1 + word.len() as u64)?;
+        self.graph.spend(tree.place, 1)?;
         let next = match (first.get(at), last.get(at)) {
             (None, None) => self.builder.epsilon(),
             (Some(&part), other) if other == Some(&part) => {
@@ -359,6 +359,11 @@ impl<'a> Lowering<'_, 'a> {
         }
         Ok(self.builder.alt(&ways))
     }
+}
+
+/// Work units of a sequence: its bytes are copied and compared a few times.
+fn cost(way: &Vec<Part>) -> u64 {
+    1 + way.len() as u64 / 16
 }
 
 fn enclosed(bracket: Bracket, mut way: Vec<Part>) -> Vec<Part> {
