@@ -7,8 +7,8 @@ use std::sync::Arc;
 use maskwright::infill::Verdict;
 use maskwright::json_schema::{PropertyOrder, SchemaConfig};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, MaskStatus, Matcher, TokenCountStatus,
-    TokenId, Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, Mask, MaskStatus, Matcher,
+    TokenCountStatus, TokenId, Tokenizer,
 };
 use serde_json::{Value, json};
 
@@ -222,4 +222,48 @@ fn known_strings_go_on_after_half_a_character() {
     let positions: Vec<Option<TokenId>> = known.into_iter().chain([None]).chain(rest).collect();
     let mut canvas = grammar.canvas(&positions).unwrap();
     assert_eq!(canvas.allows(4, &[TokenId(8), TokenId(2)]).unwrap(), [Verdict::Yes, Verdict::No]);
+}
+
+/// A token of the mask raised an error, since each of the objects was a reading of its own.
+#[test]
+fn long_lists_of_objects_are_read_as_one() {
+    for order in [PropertyOrder::Schema, PropertyOrder::Any] {
+        let objects: Vec<Value> =
+            (0..20_001).map(|i| json!({"a": i, "b": {"c": [format!("x{}", i * 7919 % 20_011)]}})).collect();
+        let text = objects[12_345].to_string();
+        let grammar = compiled(&json!({ "enum": objects }), order, &[]);
+        let mut matcher = Matcher::new(&grammar);
+        let mut mask = Mask::new(grammar.vocabulary().n_vocab());
+        for &byte in text.as_bytes() {
+            matcher.fill_mask(mask.words_mut()).unwrap();
+            assert_eq!(matcher.mask_status(), MaskStatus::Exact);
+            assert!(mask.contains(TokenId(byte.into())), "{text}: {byte}");
+            assert!(matcher.accept_token(TokenId(byte.into())).unwrap());
+        }
+        assert!(matcher.is_accepting());
+    }
+}
+
+/// A search for a word reached its limit, and so the mask raised an error.
+#[test]
+fn limits_within_a_mask_leave_a_bound() {
+    let property =
+        |i: usize| (format!("^.*{}.*$", "abcdef".as_bytes()[i] as char), json!({"minLength": i + 1}));
+    let patterns: serde_json::Map<String, Value> = (0..6).map(property).collect();
+    let grammar = compiled(&json!({ "patternProperties": patterns }), PropertyOrder::Schema, &[]);
+    let mut n_bounds = 0;
+    for text in ["{\"afd\":\"", "{\"fed\":\"", "{\"xa\": 1"] {
+        let mut matcher = Matcher::new(&grammar);
+        let mut mask = Mask::new(grammar.vocabulary().n_vocab());
+        for &byte in text.as_bytes() {
+            matcher.fill_mask(mask.words_mut()).unwrap();
+            n_bounds += usize::from(matcher.mask_status() == MaskStatus::Bound);
+            assert!(mask.iter().next().is_some(), "{text}");
+            for token in mask.iter() {
+                assert!(matcher.fork().accept_token(token).unwrap(), "{text}: {token:?}");
+            }
+            assert!(matcher.accept_token(TokenId(byte.into())).unwrap());
+        }
+    }
+    assert!(n_bounds > 0, "no limit was reached");
 }

@@ -66,6 +66,9 @@ impl KnownWay {
 /// A part of the work that is kept for what is proven without searches.
 const KEPT_PART: u64 = 4;
 
+/// The work that a mask without a limit may take after one of the other limits is reached: that is no reason to end a text.
+const RESCUE_WORK: u64 = 40_000_000;
+
 /// With so many tokens proven (each byte could be one), only short ones are tried one by one. They are the ones that leave a terminal.
 const ENOUGH: usize = 256;
 /// The bytes of short tokens.
@@ -112,10 +115,23 @@ fn limit(limit: u64) -> Meter {
 }
 
 impl Matcher {
-    /// The mask, or what of it `work` units find. Its tokens will be accepted.
-    pub(super) fn bounded_mask(&mut self, work: u64) -> Result<MaskWithin, EngineError> {
+    /// The mask; or what of it `work` units find, or what is found where one of the other limits is reached. Its tokens will be accepted.
+    pub(super) fn mask_in(&mut self, work: Option<u64>) -> Result<MaskWithin, EngineError> {
+        if meter::is_stopped() {
+            return Err(EngineError::undecided());
+        }
+        let exact = match work {
+            Some(work) => limit(work - work / KEPT_PART).run(|| self.exact_mask()),
+            None => self.exact_mask(),
+        };
         let mut ways = FxHashMap::default();
-        let (mut mask, status) = self.bounded(work, &mut ways)?;
+        let (mut mask, status) = match exact {
+            Err(error) if error.is_limit() && (work.is_some() || !error.is_out_of_work()) => {
+                self.bounded(work.unwrap_or(RESCUE_WORK), &mut ways)?
+            }
+            mask if work.is_none() => return mask,
+            mask => mask?,
+        };
         if status == MaskStatus::Bound
             && let Some(shown) = &self.shown
             && shown.at.is(&self.state, self.tokens_left(&self.state))
@@ -155,21 +171,13 @@ impl Matcher {
         At { state: self.state.clone(), n_left: self.tokens_left(&self.state) }
     }
 
+    /// A mask where the exact one took too much.
     fn bounded(
         &self,
         work: u64,
         ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
     ) -> Result<MaskWithin, EngineError> {
-        if meter::is_stopped() {
-            return Err(EngineError::undecided());
-        }
-        let kept = work / KEPT_PART;
-        match limit(work - kept).run(|| self.exact_mask()) {
-            // One of the other limits is no reason to end a text either.
-            Err(error) if error.is_limit() => {}
-            mask => return mask,
-        }
-        let mut mask = limit(kept).run(|| self.proven_mask(Tries::ALL, ways))?;
+        let mut mask = limit(work / KEPT_PART).run(|| self.proven_mask(Tries::ALL, ways))?;
         if mask.len() == 0 {
             mask = limit(work).run(|| self.known_mask())?;
         }

@@ -20,8 +20,10 @@ impl Matcher {
     /// [`accept_token`](Matcher::accept_token) refuses it. If there are none, the text has ended where it is complete and
     /// nothing can follow, and then all tokens are allowed.
     ///
+    /// Where a limit is reached, the mask has the tokens that are found within it, and its [status](Matcher::mask_status) is a bound.
+    ///
     /// # Errors
-    /// If `words` is too short, or a limit is reached; then `words` is unchanged.
+    /// If `words` is too short, or no token is found within the limits; then `words` is unchanged.
     pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, Error> {
         self.fill_mask_within(words, self.mask_work)
     }
@@ -43,10 +45,7 @@ impl Matcher {
             self.check_unbroken()?;
             return Ok(self.fill_after_end(words));
         }
-        let (form, status) = match work {
-            Some(work) => self.bounded_mask(work)?,
-            None => self.exact_mask()?,
-        };
+        let (form, status) = self.mask_in(work)?;
         let has_no_end = self.grammar.vocabulary().eos_token_ids().is_empty();
         if has_no_end && status == MaskStatus::Exact && form.len() == 0 && self.is_accepting() {
             return Ok(self.fill_after_end(words));
@@ -129,6 +128,8 @@ impl Matcher {
         }
         let (form, status) = match self.ask_known(|machine| machine.mask_at(&self.state))? {
             Ok(mask) => mask,
+            // Then the mask is a bound, and making it is work.
+            Err(error) if error.is_limit() => return None,
             Err(error) => return Some(Err(error.into())),
         };
         if let Err(error) = self.check_width(words) {
