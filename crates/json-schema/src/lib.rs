@@ -132,7 +132,7 @@ pub use explain::{KeywordLimit, SchemaWords};
 #[doc(hidden)]
 pub use names::is_python_name;
 pub use report::{Report, ReportEntry, Status};
-pub use suggest::Warning;
+pub use suggest::{Warning, is_keyword};
 
 use crate::excluded::Excluded;
 use crate::graph::Graph;

@@ -68,6 +68,28 @@ const KEYWORDS: &[&str] = &[
 const OF_OTHERS: &[&str] =
     &["id", "extends", "disallow", "divisibleBy", "nullable", "example", "xml", "discriminator"];
 
+/// Annotations: they say nothing about values.
+const ANNOTATIONS: &[&str] = &[
+    "title",
+    "description",
+    "default",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "$comment",
+    "$vocabulary",
+];
+
+/// Whether a field of a schema is a keyword of JSON Schema, of any draft, or of OpenAPI.
+///
+/// ```
+/// assert!(maskwright_json_schema::is_keyword("minLength") && !maskwright_json_schema::is_keyword("city"));
+/// ```
+pub fn is_keyword(name: &str) -> bool {
+    [KEYWORDS, OF_OTHERS, ANNOTATIONS].iter().any(|names| names.contains(&name))
+}
+
 /// Names of formats that people use for another, too far from it for a comparison.
 const OTHER_NAMES: &[(&str, &str)] = &[("url", "uri"), ("ip", "ipv4"), ("timestamp", "date-time")];
 

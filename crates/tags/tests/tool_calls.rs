@@ -332,3 +332,136 @@ fn items_and_keys_of_arguments_differ() {
         assert!(is_text(good) && !is_text(r#"{"a": ["x", "x"]}"#));
     }
 }
+
+/// A schema in another place or under another name was passed over, and the arguments were any object.
+#[test]
+fn tools_are_read_or_refused_and_never_taken_for_any_object() {
+    let schema = r#"{"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}"#;
+    let parameters = r#""parameters": {"type": "object"}"#;
+    // SCHEMA is a schema of the arguments. A place and what is said there, or nothing, if the schema is taken.
+    let cases = [
+        (r#"{"name": "x", "parameters": SCHEMA}"#, None),
+        (r#"{"name": "x", "input_schema": SCHEMA, "parameters": null}"#, None),
+        (r#"{"name": "x", "parametersJsonSchema": SCHEMA}"#, None),
+        (r#"{"name": "x", "parameters_json_schema": SCHEMA}"#, None),
+        (r#"{"name": "x", "inputSchema": {"json": SCHEMA}}"#, None),
+        (
+            r#"{"name": "x", "inputSchema": SCHEMA, "outputSchema": {"type": "string"}, "annotations": {}}"#,
+            None,
+        ),
+        (r#"{"type": "function", "function": {"name": "x", "parameters": SCHEMA}, "strict": null}"#, None),
+        (
+            r#"{"name": "x", "parameter_definitions": SCHEMA}"#,
+            Some(("/0/parameter_definitions", "did you mean")),
+        ),
+        (r#"{"name": "x", "schema": SCHEMA}"#, Some(("/0/schema", "did you mean `parameters`"))),
+        (r#"{"name": "x", "args_schema": SCHEMA}"#, Some(("/0/args_schema", "did you mean"))),
+        (r#"{"name": "x", "arguments": SCHEMA}"#, Some(("/0/arguments", "did you mean"))),
+        (r#"{"name": "x", "parameter": SCHEMA}"#, Some(("/0/parameter", "did you mean"))),
+        (r#"{"name": "x", "Parameters": SCHEMA}"#, Some(("/0/Parameters", "did you mean"))),
+        (r#"{"name": "x", "inputschema": SCHEMA}"#, Some(("/0/inputschema", "did you mean"))),
+        (r#"{"name": "x", "paramters": SCHEMA}"#, Some(("/0/paramters", "did you mean `parameters`"))),
+        (
+            r#"{"type": "function", "function": {"name": "x", "inputs": SCHEMA}}"#,
+            Some(("/0/function/inputs", "did you")),
+        ),
+        (
+            r#"{"type": "function", "function": {"name": "x"}, "parameters": SCHEMA}"#,
+            Some(("/0/parameters", "must stand in")),
+        ),
+        (
+            r#"{"name": "x", "type": "object", "properties": {"q": {}}}"#,
+            Some(("/0", "of the type \"object\"")),
+        ),
+        (
+            r#"{"name": "x", "properties": {"q": {}}, "required": ["q"]}"#,
+            Some(("/0/properties", "must stand in the schema")),
+        ),
+        (
+            r#"{"function": {"name": "x", "properties": {"q": {}}}}"#,
+            Some(("/0/function/properties", "must stand in")),
+        ),
+        (
+            r#"{"name": "x", "parameters": {}, "input_schema": SCHEMA}"#,
+            Some(("/0/input_schema", "two schemas")),
+        ),
+        (
+            r#"{"name": "x", "parameters": {"q": {"type": "string"}}}"#,
+            Some(("/0/parameters", "the properties themselves")),
+        ),
+        (
+            r#"{"function": {"name": "x", "strict": true}, "strict": false}"#,
+            Some(("/0/strict", "in one place")),
+        ),
+        (r#"{"type": "fuction", "name": "x"}"#, Some(("/0", "did you mean `function`"))),
+        (r#"{"type": "custom", "name": "x"}"#, Some(("/0", "custom tool"))),
+        (r#"{"type": "custom", "custom": {"name": "x"}}"#, Some(("/0", "custom tool"))),
+    ];
+    let session = Session::new(&[]);
+    let mut options = ToolCallOptions::new("qwen_3");
+    (options.has_text, options.tool_choice) = (false, "required".to_owned());
+    for (tool, expected) in cases {
+        let compiled = compiled(&format!("[{}]", tool.replace("SCHEMA", schema)), &options);
+        match (compiled, expected) {
+            (Ok(compiled), None) => {
+                let grammar = session.compile(compiled.grammar);
+                for (arguments, is_right) in [(r#"{"q": "a"}"#, true), (r#"{"z": [1]}"#, false)] {
+                    let text =
+                        format!("<tool_call>\n{{\"name\": \"x\", \"arguments\": {arguments}}}\n</tool_call>");
+                    assert_eq!(session.is_text(&grammar, &text.into()), is_right, "{tool}: {arguments}");
+                }
+            }
+            (Err(error), Some((at, says))) => {
+                let said = format!("{error} {}", error.hint().unwrap_or_default());
+                assert!(
+                    said.contains(says) && error.pointer() == at,
+                    "{tool}: {said} at {:?}",
+                    error.pointer()
+                );
+            }
+            (Ok(_), Some(_)) => panic!("{tool} is taken"),
+            (Err(error), None) => panic!("{tool}: {error}"),
+        }
+    }
+    assert!(compiled(&format!(r#"[{{"name": "x", {parameters}}}]"#), &options).is_ok());
+}
+
+#[test]
+fn choices_are_read_as_the_interfaces_mean_them() {
+    let tools = r#"[{"name": "auto"}, {"name": "none"}, {"name": "x"}]"#;
+    let message = |calls: &[&str]| {
+        let call =
+            |name: &&str| format!("<tool_call>\n{{\"name\": \"{name}\", \"arguments\": {{}}}}\n</tool_call>");
+        calls.iter().map(call).collect::<Vec<_>>().join("\n")
+    };
+    let session = Session::new(&[]);
+    let of = |choice: &str| {
+        let mut options = ToolCallOptions::new("qwen_3");
+        options.tool_choice = choice.to_owned();
+        compiled(tools, &options)
+    };
+    for (choice, one, two, other) in [
+        ("auto", true, true, true),
+        ("x", true, true, false),
+        (r#"{"type": "any"}"#, true, true, true),
+        (r#"{"type": "any", "disable_parallel_tool_use": true}"#, true, false, true),
+        (r#"{"type": "auto", "disable_parallel_tool_use": true}"#, true, false, true),
+        (r#"{"type": "tool", "name": "none"}"#, false, false, true),
+        (r#"{"type": "allowed_tools", "mode": "auto", "tools": []}"#, false, false, false),
+    ] {
+        let compiled = of(choice).unwrap_or_else(|error| panic!("{choice}: {error}"));
+        let grammar = session.compile(compiled.grammar);
+        for (calls, is_right) in [(&["x"][..], one), (&["x", "x"], two), (&["none"], other)] {
+            let text = message(calls);
+            assert_eq!(session.is_text(&grammar, &text.into()), is_right, "{choice}: {calls:?}");
+        }
+    }
+    for (choice, says) in [
+        ("none", "as well as a choice"),
+        (r#"{"type": "allowed_tools", "mode": "required", "tools": []}"#, "there are no tools"),
+        (r#"{"type": "any", "disable_parallel_tool_use": "yes"}"#, "true or false"),
+    ] {
+        let error = of(choice).err().unwrap_or_else(|| panic!("{choice} is taken"));
+        assert!(error.to_string().contains(says), "{choice}: {error}");
+    }
+}

@@ -63,6 +63,13 @@ impl ToolCallOptions {
     }
 }
 
+impl ToolCallOptions {
+    /// The options, with what the choice says besides which tools may be called.
+    fn for_choice(&self, choice: &Choice) -> ToolCallOptions {
+        ToolCallOptions { is_parallel: self.is_parallel && !choice.is_one, ..self.clone() }
+    }
+}
+
 /// Whether a message begins with reasoning.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -147,6 +154,7 @@ pub fn compile_tool_calls(
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
     let Request { family, tools, left_out, choice } = read(tools, options).map_err(TagError::in_tools)?;
+    let options = &options.for_choice(&choice);
     let how = choice.how;
     let compile =
         |tools: &[Tool], fuel: &Fuel| compile_once(family, tools, how, options, config, special, fuel);
@@ -194,7 +202,7 @@ pub fn compile_tool_calls(
 /// If the tools, the choice or an option is wrong, or the format is not known.
 pub fn tool_call_tag(tools: &str, options: &ToolCallOptions) -> Result<Value, TagError> {
     let Request { family, tools, choice, .. } = read(tools, options).map_err(TagError::in_tools)?;
-    let mut tag = layout::layout(family, &tools, choice.how, options)?;
+    let mut tag = layout::layout(family, &tools, choice.how, &options.for_choice(&choice))?;
     layout::name_owners(&mut tag, &tools);
     Ok(tag)
 }

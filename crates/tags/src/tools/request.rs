@@ -6,6 +6,9 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use maskwright_json_schema::is_keyword;
+use maskwright_syntax::nearest_name;
+
 use super::OnError;
 use crate::TagError;
 use crate::fields::{listed, shown};
@@ -45,6 +48,8 @@ pub(crate) struct Choice {
     /// The tools that may be called; `None`: all.
     pub(crate) names: Option<Vec<String>>,
     pub(crate) how: HowOften,
+    /// Whether only one call may be made.
+    pub(crate) is_one: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,7 +61,26 @@ pub(crate) enum HowOften {
 }
 
 /// The fields that hold a schema of the arguments, by the interface.
-const SCHEMAS: [&str; 3] = ["parameters", "input_schema", "inputSchema"];
+const SCHEMAS: [&str; 5] =
+    ["parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema"];
+
+/// Names that people give to such a field, in small letters and without `_` and `-`.
+const OTHER_NAMES: [&str; 14] = [
+    "args",
+    "argsschema",
+    "arguments",
+    "argumentsschema",
+    "inputs",
+    "inputschema",
+    "jsonschema",
+    "parameter",
+    "parameterdefinitions",
+    "parameters",
+    "parametersschema",
+    "params",
+    "paramsschema",
+    "schema",
+];
 
 /// Reads a list of tools, or an object that has one under `tools`. What is no tool is an error, unless `on_error`
 /// says otherwise: then it is returned with its place.
@@ -99,16 +123,26 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
         .as_object()
         .ok_or_else(|| TagError::malformed(at, format!("{}, expected a tool as an object", shown(tool))))?;
     let type_name = fields.get("type").and_then(Value::as_str);
+    if type_name == Some("custom")
+        || type_name.is_none() && fields.get("custom").is_some_and(Value::is_object)
+    {
+        let message =
+            "a custom tool, whose argument is a text of its own format, cannot be called yet; leave it out";
+        return Err(TagError::malformed(at, message.to_owned()));
+    }
+    let around = fields;
     let (fields, at) = match (fields.get("function"), type_name) {
         (Some(Value::Object(function)), None | Some("function")) => (function, format!("{at}/function")),
-        (None, None | Some("function" | "custom")) => (fields, at.to_owned()),
+        (None, None | Some("function")) => (fields, at.to_owned()),
         _ => {
             let given =
                 type_name.map_or_else(|| "without a type".to_owned(), |name| format!("of the type {name:?}"));
             let message = format!(
                 "a tool {given} is not a function that the model calls by its arguments; leave it out"
             );
-            return Err(TagError::malformed(at, message));
+            return Err(
+                TagError::malformed(at, message).suggesting(type_name.unwrap_or_default(), ["function"])
+            );
         }
     };
     let name = match fields.get("name") {
@@ -121,20 +155,21 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
             return Err(TagError::malformed(format!("{at}/name"), message));
         }
     };
-    let is_strict = match fields.get("strict") {
-        None | Some(Value::Null | Value::Bool(true)) => true,
-        Some(Value::Bool(false)) => false,
-        Some(other) => {
-            let message = format!("{}, expected true or false", shown(other));
-            return Err(TagError::malformed(format!("{at}/strict"), message).in_tool(&name, &at));
-        }
-    };
-    let field = SCHEMAS.into_iter().find(|field| fields.get(*field).is_some_and(|schema| !schema.is_null()));
+    let is_strict = strict([(fields, &at), (around, tool_at)], &name)?;
+    let field =
+        schema_field([(fields, &at), (around, tool_at)]).map_err(|error| error.in_tool(&name, &at))?;
     let Some(field) = field else {
         let tool = Tool { name, at: tool_at.to_owned(), parameters: any_object(), schema_at: at, is_strict };
         return Ok((tool, None));
     };
     let schema_at = format!("{at}/{field}");
+    let (schema, schema_at) = match &fields[field] {
+        // Bedrock has it one step further down.
+        Value::Object(schema) if schema.len() == 1 && schema.get("json").is_some_and(Value::is_object) => {
+            (&schema["json"], format!("{schema_at}/json"))
+        }
+        schema => (schema, schema_at),
+    };
     let tool = |parameters, is_strict| Tool {
         name: name.clone(),
         at: tool_at.to_owned(),
@@ -142,7 +177,7 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
         schema_at: schema_at.clone(),
         is_strict,
     };
-    match of_objects(&fields[field], &schema_at) {
+    match of_objects(schema, &schema_at) {
         Ok(parameters) => Ok((tool(parameters, is_strict), None)),
         Err(error) => {
             let error = error.in_tool(&name, &schema_at);
@@ -153,6 +188,77 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
             }
         }
     }
+}
+
+/// The fields of a tool that its interface has in an object of their own, and those around it, each with its place.
+type Places<'a> = [(&'a Map<String, Value>, &'a str); 2];
+
+/// Whether the arguments keep to the schema.
+fn strict(places: Places<'_>, name: &str) -> Result<bool, TagError> {
+    let mut given = None;
+    for (fields, at) in places {
+        match (fields.get("strict"), given) {
+            (None | Some(Value::Null), _) => {}
+            (Some(Value::Bool(flag)), None) => given = Some(*flag),
+            (Some(Value::Bool(flag)), Some(known)) if *flag == known => {}
+            (Some(other), _) => {
+                let message = match other {
+                    Value::Bool(_) => "the tool is strict in one place and not in the other".to_owned(),
+                    _ => format!("{}, expected true or false", shown(other)),
+                };
+                return Err(TagError::malformed(format!("{at}/strict"), message).in_tool(name, at));
+            }
+        }
+    }
+    Ok(given.unwrap_or(true))
+}
+
+/// The field with the schema of the arguments. That it stands elsewhere, or has another name, is an error: else any arguments would be
+/// taken.
+fn schema_field([inner, around]: Places<'_>) -> Result<Option<&'static str>, TagError> {
+    let is_there =
+        |fields: &Map<String, Value>, field: &str| fields.get(field).is_some_and(|schema| !schema.is_null());
+    let (fields, at) = inner;
+    let mut found = SCHEMAS.into_iter().filter(|field| is_there(fields, field));
+    let field = found.next();
+    if let (Some(first), Some(second)) = (field, found.next()) {
+        let message = format!("the tool has two schemas of its arguments, `{first}` and `{second}`");
+        return Err(TagError::malformed(format!("{at}/{second}"), message));
+    }
+    let is_within = !std::ptr::eq(fields, around.0);
+    if is_within && let Some(beside) = SCHEMAS.into_iter().find(|field| is_there(around.0, field)) {
+        let message = format!("`{beside}` stands beside `function`, and must stand in it");
+        return Err(TagError::malformed(format!("{}/{beside}", around.1), message));
+    }
+    if field.is_some() {
+        return Ok(field);
+    }
+    for (fields, at) in [inner, around] {
+        for key in fields.keys().filter(|key| is_there(fields, key)) {
+            let bare = key.to_lowercase().replace(['_', '-'], "");
+            let is_about_answers = bare.starts_with("output") || bare.starts_with("response");
+            let near = || nearest_name(key, SCHEMAS).filter(|_| !is_about_answers).map(|(_, meant)| meant);
+            let meant = match &*bare {
+                "properties" | "required" => {
+                    let message =
+                        format!("`{key}` stands in the tool, and must stand in the schema of its arguments");
+                    let error = TagError::malformed(format!("{at}/{key}"), message);
+                    return Err(
+                        error.with_hint("write {\"parameters\": {\"type\": \"object\", \"properties\": …}}")
+                    );
+                }
+                bare if OTHER_NAMES.contains(&bare) => "parameters",
+                _ => match near() {
+                    Some(meant) => meant,
+                    None => continue,
+                },
+            };
+            let message = format!("`{key}` is not where the schema of the arguments is looked for");
+            let error = TagError::malformed(format!("{at}/{key}"), message);
+            return Err(error.with_hint(format!("did you mean `{meant}`, with a JSON Schema?")));
+        }
+    }
+    Ok(None)
 }
 
 /// The schema of any arguments.
@@ -174,6 +280,14 @@ fn of_objects(schema: &Value, at: &str) -> Result<Value, TagError> {
             });
         }
     };
+    let is_name = |name: &String| !is_keyword(name) && !name.starts_with("x-") && !name.starts_with('$');
+    if !fields.is_empty() && fields.iter().all(|(name, value)| is_name(name) && value.is_object()) {
+        let names: Vec<&str> = fields.keys().map(String::as_str).take(5).collect();
+        let message =
+            format!("a schema has no keyword {}: these look like the properties themselves", listed(&names));
+        let error = TagError::malformed(at, message);
+        return Err(error.with_hint("write {\"type\": \"object\", \"properties\": …} around them"));
+    }
     let has_object = match fields.get("type") {
         None => {
             let mut fields = fields.clone();
@@ -195,11 +309,17 @@ fn of_objects(schema: &Value, at: &str) -> Result<Value, TagError> {
 /// Reads a choice: `auto`, `none`, `required` or `any`, the name of a tool, or an object of one of the interfaces.
 pub(crate) fn read_choice(choice: &Value, tools: &[Tool]) -> Result<Choice, TagError> {
     let malformed = |message: String| TagError::malformed("/tool_choice", message);
-    let all = |how| Choice { names: None, how };
-    let choice = match choice {
+    let all = |how| Choice { names: None, how, is_one: false };
+    let mut read = match choice {
         Value::Null => all(HowOften::Maybe),
         Value::String(word) => match (word.as_str(), tools.iter().any(|tool| tool.name == *word)) {
+            // A request that says nothing has this too.
             ("auto", _) => all(HowOften::Maybe),
+            ("none" | "required" | "any", true) => {
+                let error = malformed(format!("{word:?} is the name of a tool as well as a choice"));
+                let object = json!({"type": "function", "function": {"name": word}});
+                return Err(error.with_hint(format!("for the tool, write {object}")));
+            }
             ("none", _) => all(HowOften::Never),
             ("required" | "any", _) => all(HowOften::Required),
             (_, true) => one(word),
@@ -233,7 +353,7 @@ pub(crate) fn read_choice(choice: &Value, tools: &[Tool]) -> Result<Choice, TagE
                 let Some(names) = names else {
                     return Err(malformed("allowed_tools has no list of tools with names".to_owned()));
                 };
-                Choice { names: Some(names), how }
+                Choice { names: Some(names), how, is_one: false }
             }
             other => {
                 let given = other.map_or_else(|| "no type".to_owned(), |name| format!("the type {name:?}"));
@@ -244,19 +364,26 @@ pub(crate) fn read_choice(choice: &Value, tools: &[Tool]) -> Result<Choice, TagE
         },
         other => return Err(malformed(format!("{}, expected a string or an object", shown(other)))),
     };
+    match choice.get("disable_parallel_tool_use") {
+        None | Some(Value::Null) => {}
+        Some(Value::Bool(is_one)) => read.is_one = *is_one,
+        Some(other) => return Err(malformed(format!("{}, expected true or false", shown(other)))),
+    }
+    let choice = read;
     for name in choice.names.iter().flatten() {
         if !tools.iter().any(|tool| tool.name == *name) {
             return Err(unknown_tool(name, tools));
         }
     }
-    if choice.how == HowOften::Required && tools.is_empty() {
+    let has_none = tools.is_empty() || choice.names.as_ref().is_some_and(Vec::is_empty);
+    if choice.how == HowOften::Required && has_none {
         return Err(malformed("a call is required, but there are no tools".to_owned()));
     }
     Ok(choice)
 }
 
 fn one(name: &str) -> Choice {
-    Choice { names: Some(vec![name.to_owned()]), how: HowOften::Required }
+    Choice { names: Some(vec![name.to_owned()]), how: HowOften::Required, is_one: false }
 }
 
 /// The name in an object, or in its `function`.
