@@ -67,6 +67,8 @@ pub(crate) struct Graph<'a> {
     nodes: Vec<Node<'a>>,
     pub(crate) places: Vec<Place<Cow<'a, str>>>,
     pub(crate) entries: Vec<Entry<Cow<'a, str>>>,
+    /// Where the keys of objects may repeat, and it was noted.
+    repeated_keys: FxHashSet<PlaceId>,
     /// The names of formats that are not known, by the place of their schema.
     pub(crate) unknown_formats: FxHashMap<PlaceId, &'a str>,
     /// Nodes by the address of their schema in the document.
@@ -168,6 +170,7 @@ impl<'a> Graph<'a> {
             nodes: vec![fixed(Shape::any()), fixed(Shape::default())],
             places: vec![Place { parent: 0, step: Step::Root }],
             entries: Vec::new(),
+            repeated_keys: FxHashSet::default(),
             unknown_formats: FxHashMap::default(),
             schemas: FxHashMap::default(),
             constants: FxHashMap::default(),

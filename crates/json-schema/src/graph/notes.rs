@@ -80,6 +80,14 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
+    /// Notes that keys of the objects at a place may repeat.
+    pub(crate) fn note_repeated_keys(&mut self, place: PlaceId, reason: &'static str) {
+        if self.repeated_keys.insert(place) {
+            let status = Status::NotEnforced { reason: reason.into() };
+            self.entries.push(Entry { place, keyword: Cow::Borrowed("additionalProperties"), status });
+        }
+    }
+
     /// Remembers a contradiction, up to a limit.
     pub(crate) fn note_conflict(
         &mut self,

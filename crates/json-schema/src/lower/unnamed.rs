@@ -117,6 +117,15 @@ impl<'a> Lowering<'_, 'a> {
             && are_seen
             && (are_many || n_witnesses == 0 && set.min == 0);
         let Symbols { comma, colon, .. } = self.symbols(form);
+        if !is_watched && pairs.iter().any(|keyed| !keyed.is_empty()) {
+            let reason = match self.may_watch() {
+                true => "a key that the schema does not name may occur twice",
+                false => {
+                    "a key that the schema does not name may occur twice: sessions watch the keys of JSON only"
+                }
+            };
+            self.graph.note_repeated_keys(place, reason);
+        }
         let mut once = Vec::new();
         for (keys, schema) in few {
             for key in self.graph.words(&keys, place)? {
