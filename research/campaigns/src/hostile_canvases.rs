@@ -192,7 +192,7 @@ fn fill(
     let infiller = grammar.infiller(&CompileOptions::default())?;
     let n_vocab = tokenizer.n_vocab();
     let mut numbers = Numbers((seed * 1_000 + n as u64 + share as u64) << 8 | 1);
-    let walked = if seed % 2 == 0 { walk(grammar, n, words, &mut numbers)? } else { Vec::new() };
+    let walked = if seed.is_multiple_of(2) { walk(grammar, n, words, &mut numbers)? } else { Vec::new() };
     let token = |numbers: &mut Numbers| match numbers.below(3) {
         0 => TokenId(numbers.below(n_vocab * 9 / 10) as u32),
         _ => words[numbers.below(words.len())],

@@ -19,6 +19,15 @@ impl TokenSet {
         TokenSet::Words(words.into())
     }
 
+    /// Work units of looking at all of it.
+    pub(crate) fn cost(&self) -> u64 {
+        let n = match self {
+            TokenSet::List(tokens) => tokens.len(),
+            TokenSet::Words(words) => words.len(),
+        };
+        1 + n as u64 / 16
+    }
+
     /// Adds the set to a packed mask of the vocabulary's width.
     pub(crate) fn add_to(&self, mask: &mut [u32]) {
         match self {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::Fuel;
+use maskwright_automata::{Fuel, FuelError};
 use maskwright_vocabulary::{TokenId, mask_contains};
 
 use crate::chart::NodeIndex;
@@ -34,11 +34,12 @@ impl Taking {
     }
 
     /// Whether one of its tokens is in doubt.
-    fn is_asked(&mut self, asked: &[u32]) -> bool {
+    fn is_asked(&mut self, asked: &[u32], fuel: &Fuel) -> Result<bool, FuelError> {
         if !self.asked.is_some_and(|token| mask_contains(asked, token)) {
+            fuel.spend(self.tokens().cost())?;
             self.asked = self.tokens().common(asked);
         }
-        self.asked.is_some()
+        Ok(self.asked.is_some())
     }
 }
 
@@ -62,25 +63,28 @@ impl Charted {
         // Those that may have tokens in doubt.
         let mut takings = self.takings(position, tables, fuel)?;
         self.chart.focus_on(position, &LexedEdges { graph: &self.graph, tables, fuel });
+        let out_of_work = |error| InfillError::work(position, error);
         let mut n_marked = usize::MAX;
         let mut has_more = true;
         loop {
             if self.chart.n_marked() != n_marked {
                 let is_first = n_marked == usize::MAX;
                 n_marked = self.chart.n_marked();
-                fuel.spend(1 + takings.len() as u64 / 8)
-                    .map_err(|error| InfillError::work(position, error))?;
+                fuel.spend(1 + takings.len() as u64 / 8).map_err(out_of_work)?;
                 let n_before = takings.len();
-                takings.retain(|taking| {
-                    let is_taken = self.chart.is_edge_marked(taking.edge);
-                    if is_taken {
-                        taking.tokens().move_to(asked, allowed);
-                    }
-                    !is_taken
-                });
+                for taking in takings.extract_if(.., |taking| self.chart.is_edge_marked(taking.edge)) {
+                    fuel.spend(taking.tokens().cost()).map_err(out_of_work)?;
+                    taking.tokens().move_to(asked, allowed);
+                }
                 if is_first || takings.len() < n_before {
-                    takings.retain_mut(|taking| taking.is_asked(asked));
-                    self.forget_known(position, &takings);
+                    let mut in_doubt = Vec::with_capacity(takings.len());
+                    for mut taking in takings {
+                        if taking.is_asked(asked, fuel).map_err(out_of_work)? {
+                            in_doubt.push(taking);
+                        }
+                    }
+                    takings = in_doubt;
+                    self.forget_known(position, &takings, fuel)?;
                 }
             }
             let is_answered = asked.iter().all(|&word| word == 0);
@@ -142,10 +146,13 @@ impl Charted {
     }
 
     /// Marks the edges of the position that lead to none of `asked`, to skip them.
-    fn forget_known(&mut self, position: usize, asked: &[Taking]) {
+    fn forget_known(&mut self, position: usize, asked: &[Taking], fuel: &Fuel) -> Result<(), InfillError> {
         let edges = self.graph.at[position].iter().flat_map(|&node| self.graph.edges_of(node));
         let edges: Vec<_> = edges.collect();
-        let Some(first) = edges.iter().map(|&(edge, _)| edge as usize).min() else { return };
+        let Some(first) = edges.iter().map(|&(edge, _)| edge as usize).min() else { return Ok(()) };
+        let spend =
+            |units: usize| fuel.spend(units as u64).map_err(|error| InfillError::work(position, error));
+        spend(edges.len() + self.graph.nodes.len() / 64)?;
         let last = edges.iter().map(|&(edge, _)| edge as usize).max().unwrap_or(first);
         let mut is_known = vec![true; last + 1 - first];
         let mut is_asked = vec![false; self.graph.nodes.len()];
@@ -155,6 +162,7 @@ impl Charted {
         }
         // Within a token edges lead to nodes of the same position.
         loop {
+            spend(edges.len() / 2)?;
             let mut has_changed = false;
             for &(number, edge) in edges.iter().rev() {
                 let leads_on = self.graph.nodes[edge.to as usize].0.position as usize == position;
@@ -168,5 +176,6 @@ impl Charted {
             }
         }
         self.chart.skip(first, is_known);
+        Ok(())
     }
 }
