@@ -4,12 +4,14 @@
 //! [`Error`]: a message, an [`ErrorKind`] to branch on, and a [`Place`] that programs can read.
 
 mod names;
+mod shown;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use names::nearest_name;
+pub use shown::shown;
 
 /// Why a call failed. The message says where (line and column with a source frame, or a JSON pointer), what, and what to
 /// do about it; programs get the same from the accessors.

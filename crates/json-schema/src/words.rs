@@ -17,8 +17,13 @@ impl Matcher {
         Matcher { pattern: pattern.clone(), automaton: None }
     }
 
-    /// Linear in the length of `word`, but for states that are made on the way.
+    /// Whether `word` is in the language. Linear in its length, but for states that are made on the way.
     pub(crate) fn matches(&mut self, word: &str, fuel: &Fuel) -> Result<bool, Kind> {
+        Ok(self.read(word, fuel)? == Some(true))
+    }
+
+    /// The same; `None` if no word of the language begins with `word`.
+    pub(crate) fn read(&mut self, word: &str, fuel: &Fuel) -> Result<Option<bool>, Kind> {
         fuel.spend(word.len() as u64 + 1).map_err(Kind::Fuel)?;
         let automaton = match &mut self.automaton {
             Some(automaton) => automaton,
@@ -27,14 +32,14 @@ impl Matcher {
                     .map_err(|error| Kind::of_automaton(&error))?,
             ),
         };
-        let Some(mut state) = automaton.start() else { return Ok(false) };
+        let Some(mut state) = automaton.start() else { return Ok(None) };
         for &byte in word.as_bytes() {
             match automaton.step(state, byte).map_err(|error| Kind::of_automaton(&error))? {
                 Some(next) => state = next,
-                None => return Ok(false),
+                None => return Ok(None),
             }
         }
-        Ok(automaton.is_accepting(state))
+        Ok(Some(automaton.is_accepting(state)))
     }
 }
 

@@ -522,3 +522,55 @@ fn holes_that_cannot_be_filled_say_why() {
     let told = canvas.why_impossible().unwrap().unwrap();
     assert!(told.contains("-1⟂x`; after `20") && told.ends_with("-1`: expected a digit"), "{told}");
 }
+
+/// A line feed in a string was told as "expected any character", a byte that begins no character as a pattern that it breaks, and a
+/// pattern as what a length refuses.
+#[test]
+fn reasons_that_were_false_are_true() {
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    tokens.push(b"</s>".to_vec());
+    let tokenizer = Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap();
+    let why = |source: &GrammarSource, text: &str, byte: u8| {
+        let grammar = Compiler::new(&tokenizer).compile(source, &CompileOptions::default()).unwrap();
+        let mut matcher = Matcher::new(&grammar);
+        assert!(matcher.accept_bytes(text.as_bytes()).unwrap(), "{text}");
+        matcher.why_refused(TokenId(byte.into())).unwrap().unwrap()
+    };
+    for (schema, text, byte, expected) in [
+        (r#"{"type": "string"}"#, "\"a", b'\n', "at the top: a line feed is written `\\n` in a string"),
+        (r#"{"type": "string"}"#, "\"a", b'\t', "at the top: a tab is written `\\t` in a string"),
+        (
+            r#"{"type": "string"}"#,
+            "\"",
+            1,
+            "at the top: the control character U+0001 is written `\\u0001` in a string",
+        ),
+        (r#"{}"#, "{\"k", b'\r', "at the top: a carriage return is written `\\r` in a string"),
+        (r#"{"type": "string", "pattern": "^a"}"#, "\"a", 0x9f, "the byte 0x9F begins no character"),
+        (r#"{"type": "string"}"#, "\"", 0xff, "it has the byte 0xFF, which is in no text"),
+        (
+            r#"{"type": "string", "pattern": "é", "maxLength": 1}"#,
+            "\"",
+            b'/',
+            r#"at the top: "/… does not fit "pattern": "é" and "maxLength": 1 together"#,
+        ),
+        (
+            r#"{"type": "string", "pattern": "^a+$", "maxLength": 9}"#,
+            "\"",
+            b'b',
+            r#"at the top: "b… does not fit "pattern": "^a+$""#,
+        ),
+    ] {
+        let source = GrammarSource::json_schema(schema, Default::default());
+        assert_eq!(why(&source, text, byte), expected, "{schema}");
+    }
+    let grammar = GrammarSource::gbnf(r#"root ::= "\"" [^"\\\x00-\x1f]* "\"" "#);
+    assert_eq!(
+        why(&grammar, "\"a", b'\n'),
+        "`\\n` cannot come here, expected `\"` or any character but `\"`, `\\` and control characters"
+    );
+    // Long ways and unseen characters.
+    let text = "{\"key\u{2028}\u{7f}\":".repeat(200);
+    let told = why(&GrammarSource::json_schema("{}", Default::default()), &text[..text.len() - 1], b'x');
+    assert!(told.len() < 600 && !told.contains(['\u{2028}', '\u{7f}']), "{told}");
+}

@@ -138,8 +138,8 @@ impl MatcherState {
         let within = self.within.as_ref().map(|within| format!("in {within}"));
         match (within, &self.path, &self.rules[..]) {
             (within, Some(path), _) if path.is_empty() => within,
-            (Some(within), Some(path), _) => Some(format!("{within}, at {path}")),
-            (None, Some(path), _) => Some(format!("at {path}")),
+            (Some(within), Some(path), _) => Some(format!("{within}, at {}", maskwright_error::shown(path))),
+            (None, Some(path), _) => Some(format!("at {}", maskwright_error::shown(path))),
             (_, None, [_, ..]) => Some(format!("in {}", self.rules.join(" > "))),
             (within, None, []) => within,
         }
@@ -195,8 +195,7 @@ pub(crate) fn shown(text: &[u8]) -> String {
                 '\n' => shown.push_str("\\n"),
                 '\t' => shown.push_str("\\t"),
                 '\r' => shown.push_str("\\r"),
-                _ if character.is_control() => shown.extend(character.escape_default()),
-                _ => shown.push(character),
+                _ => shown.push_str(&maskwright_error::shown(character.encode_utf8(&mut [0; 4]))),
             }
         }
         chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02x}")));
@@ -253,19 +252,30 @@ impl Characters {
             (all(b" \t"), "a blank or tab"),
         ];
         let known = known.into_iter().find(|(set, _)| *set == self.ascii).map(|(_, words)| words.to_owned());
-        // Where tabs and line breaks both are left out, so are all control characters, and nobody expects one.
-        let controls =
-            if self.ascii.contains(b'\t') || self.ascii.contains(b'\n') { &b"\t\n"[..] } else { b"" };
-        let usual = ByteSet::range(b' ', b'~').union(&all(controls));
-        let lacking = usual.intersection(&self.ascii.complement());
+        // What is left out is named, control characters as such where there are none.
+        let controls = ByteSet::range(0, 0x1f);
+        let mut lacking = ByteSet::range(0, 0x7f).intersection(&self.ascii.complement());
+        let lacks_controls = controls.is_subset(&lacking);
+        if lacks_controls {
+            lacking = lacking.intersection(&controls.complement());
+        }
+        let but = |lacking: &ByteSet| match (lacks_controls, lacking.is_empty()) {
+            (true, true) => "control characters".to_owned(),
+            (true, false) => format!("{} and control characters", listed(lacking, ",")),
+            (false, _) => listed(lacking, "and"),
+        };
+        let lacks_none = lacking.is_empty() && !lacks_controls;
         let words = match known {
             Some(words) => words,
             None if self.ascii.is_empty() => return "a character that is not of ASCII".to_owned(),
-            None if lacking.is_empty() && self.has_others => return "any character".to_owned(),
-            None if lacking.is_empty() => return "any character of ASCII".to_owned(),
+            None if lacks_none && self.has_others => return "any character".to_owned(),
+            None if lacks_none => return "any character of ASCII".to_owned(),
+            None if lacking.is_empty() && !self.has_others => {
+                return "any character of ASCII but control characters".to_owned();
+            }
             // Most characters, but for some.
             None if self.has_others && lacking.len() <= 16 => {
-                return format!("any character but {}", listed(&lacking, "and"));
+                return format!("any character but {}", but(&lacking));
             }
             None => listed(&self.ascii, "or"),
         };
@@ -293,7 +303,7 @@ fn listed(set: &ByteSet, last: &str) -> String {
     }
     match words.pop() {
         Some(only) if words.is_empty() => only,
-        Some(end) => format!("{} {last} {end}", words.join(", ")),
+        Some(end) => format!("{}{}{last} {end}", words.join(", "), if last == "," { "" } else { " " }),
         None => String::new(),
     }
 }

@@ -54,8 +54,8 @@ const MAX_BACKS: usize = 4 * MAX_FACTS;
 const MERITS: [(i32, i32, i32); N_ORDERS] = [(2, 0, 0), (16, 0, 0), (0, 16, 0), (2, 0, 1)];
 
 /// Work units of a fact that is kept, and of each way in which it follows: it is looked up in a large table.
-const UNITS_PER_FACT: u64 = 40;
-const UNITS_PER_WAY: u64 = 10;
+const UNITS_PER_FACT: u64 = 32;
+const UNITS_PER_WAY: u64 = 8;
 
 /// How many facts at one position make a crowd.
 const CROWD: i32 = 16;

@@ -204,8 +204,8 @@ const MAX_SHOWN: usize = 80;
 /// A text with its end left out if it is long.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_SHOWN) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
+        None => maskwright_error::shown(text),
+        Some((end, _)) => format!("{}…", maskwright_error::shown(&text[..end])),
     }
 }
 

@@ -2,14 +2,21 @@
 //!
 //! The value is judged up to the refused byte, and shown as far as it is there.
 
+use maskwright_automata::Fuel;
+use maskwright_error::shown as readable;
+use maskwright_syntax::regex::Dialect;
 use serde_json::Value;
 
 use super::place::{Open, Place, Spot, pointer, scalar_length, shortened, string_of};
 use super::walk::{Applied, applied};
 use crate::PropertyOrder;
+use crate::words::Matcher;
 
 /// How many names are listed.
 const MAX_NAMES: usize = 8;
+
+/// Work units to find out whether a pattern is the reason.
+const PATTERN_FUEL: u64 = 1_000_000;
 
 /// Formats whose meaning is a matter of the string alone.
 const FORMATS: [&str; 9] = ["date", "time", "date-time", "email", "uuid", "ipv4", "ipv6", "uri", "hostname"];
@@ -29,6 +36,12 @@ pub(super) fn refusal(document: &Value, order: PropertyOrder, text: &[u8], next:
     let path = place.path();
     let schemas = applied(document, &path);
     let written: Vec<u8> = text[begin..].iter().chain(next).copied().collect();
+    if is_begun
+        && text[begin] == b'"'
+        && let Some(reason) = control_character(first)
+    {
+        return Some(at(&pointer(&path), &reason));
+    }
     let reason = match place.spot {
         Spot::Value(_) if is_begun || !matches!(first, b']' | b'}' | b',') => {
             let value = Written::new(&written, text.len() - begin + 1);
@@ -56,7 +69,18 @@ pub(super) fn refusal(document: &Value, order: PropertyOrder, text: &[u8], next:
 }
 
 fn at(path: &str, reason: &str) -> String {
-    if path.is_empty() { format!("at the top: {reason}") } else { format!("at {path}: {reason}") }
+    if path.is_empty() { format!("at the top: {reason}") } else { format!("at {}: {reason}", readable(path)) }
+}
+
+/// How a control character is written in a string, where it cannot stand as it is.
+fn control_character(byte: u8) -> Option<String> {
+    Some(match byte {
+        b'\n' => "a line feed is written `\\n` in a string".to_owned(),
+        b'\t' => "a tab is written `\\t` in a string".to_owned(),
+        b'\r' => "a carriage return is written `\\r` in a string".to_owned(),
+        0..0x20 => format!("the control character U+{byte:04X} is written `\\u{byte:04x}` in a string"),
+        _ => return None,
+    })
 }
 
 /// A scalar, or the beginning of a value.
@@ -180,7 +204,8 @@ impl<'t> Written<'t> {
         let has_other =
             schemas.iter().any(|applied| others.iter().any(|other| applied.schema.get(other).is_some()));
         // What is no part of a string in JSON is refused for that.
-        let is_text = self.judged.iter().all(|&byte| byte >= b' ' && byte != b'\\');
+        let is_text =
+            std::str::from_utf8(self.judged).is_ok_and(|judged| !judged.contains(|c| c < ' ' || c == '\\'));
         if has_other || !is_text {
             return None;
         }
@@ -190,9 +215,40 @@ impl<'t> Written<'t> {
         });
         let (keyword, value) = limits.next()?;
         let is_meant = keyword == "pattern" || FORMATS.contains(&value);
-        (is_meant && limits.next().is_none()).then(|| {
-            format!("{} does not fit \"{keyword}\": {}", self.shown(), shortened(&format!("{value:?}")))
-        })
+        if !is_meant || limits.next().is_some() {
+            return None;
+        }
+        let value_shown = shortened(&format!("{value:?}"));
+        let lengths = ["minLength", "maxLength"].into_iter().flat_map(|keyword| {
+            let of =
+                move |applied: &Applied<'_>| Some(format!("\"{keyword}\": {}", applied.schema.get(keyword)?));
+            schemas.iter().filter_map(of)
+        });
+        let others: Vec<String> = lengths.collect();
+        let is_refused = match keyword {
+            "pattern" => self.is_outside(value)?,
+            _ => others.is_empty(),
+        };
+        // What fits the pattern, but is too long or too short however it goes on, does not fit both.
+        match (is_refused, others.split_last()) {
+            (true, _) => Some(format!("{} does not fit \"{keyword}\": {value_shown}", self.shown())),
+            (false, None) => None,
+            (false, Some((last, before))) => {
+                let before: String = before.iter().map(|other| format!(", {other}")).collect();
+                Some(format!(
+                    "{} does not fit \"{keyword}\": {value_shown}{before} and {last} together",
+                    self.shown()
+                ))
+            }
+        }
+    }
+
+    /// Whether no string of a pattern begins like this one, or this one, if it is over, is none of them; `None` if that takes too much work.
+    fn is_outside(&self, pattern: &str) -> Option<bool> {
+        let fuel = Fuel::new(PATTERN_FUEL);
+        let regex = maskwright_syntax::regex::parse_search(pattern, Dialect::Ecma, &fuel).ok()?;
+        let found = Matcher::new(&regex).read(&string_of(self.judged)?, &fuel).ok()?;
+        Some(if self.is_over { found != Some(true) } else { found.is_none() })
     }
 
     fn wrong_number(&self, schema: &Value) -> Option<String> {
@@ -253,7 +309,8 @@ fn key_refused(
     let (shown, key) = (string_of(shown)?, string_of(judged)?);
     // Up to the refused byte it may be another; as a whole it is this one.
     let is_there = is_whole && keys.contains(&shown);
-    let shown = if is_whole { format!("\"{shown}\"") } else { format!("\"{shown}…\"") };
+    let shown =
+        if is_whole { format!("\"{}\"", readable(&shown)) } else { format!("\"{}…\"", readable(&shown)) };
     if is_there {
         return Some(format!("the key {shown} is there already"));
     }
@@ -345,7 +402,8 @@ fn missing<'s>(schema: &'s Value, keys: &[String]) -> Vec<&'s str> {
 
 /// Names in quotes, not too many.
 fn listed(names: &[&str]) -> String {
-    let mut shown: Vec<String> = names.iter().take(MAX_NAMES).map(|name| format!("\"{name}\"")).collect();
+    let mut shown: Vec<String> =
+        names.iter().take(MAX_NAMES).map(|name| format!("\"{}\"", readable(name))).collect();
     match names.len() {
         0..=MAX_NAMES => {}
         n => shown.push(format!("{} more", n - MAX_NAMES)),

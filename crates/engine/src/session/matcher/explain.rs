@@ -104,7 +104,8 @@ impl Matcher {
         Ok(Some(match refused {
             Some((position, expected)) => {
                 let (before, next) = bytes.split_at(position);
-                self.refusal_after(before, next).unwrap_or_else(|| {
+                let broken = broken_character(&[&self.text(), before].concat(), next[0]);
+                broken.or_else(|| self.refusal_after(before, next)).unwrap_or_else(|| {
                     let first = quoted(first_character(next));
                     let expected = expected.join(" or ");
                     match before {
@@ -160,6 +161,20 @@ impl Matcher {
             None => "no tokens but stop tokens spell what would complete the text",
         }
     }
+}
+
+/// What is wrong with `byte` after `text` if no text of UTF-8 goes on so.
+fn broken_character(text: &[u8], byte: u8) -> Option<String> {
+    // A character has four bytes at most.
+    let begun = (1..=3.min(text.len())).map(|n| &text[text.len() - n..]).find(|end| end[0] >= 0xc0);
+    let begun = begun.filter(|end| std::str::from_utf8(end).is_err_and(|error| error.error_len().is_none()));
+    let begun = begun.unwrap_or_default();
+    let next = [begun, &[byte]].concat();
+    let is_broken = std::str::from_utf8(&next).is_err_and(|error| error.error_len().is_some());
+    is_broken.then(|| match begun {
+        [] => format!("the byte 0x{byte:02X} begins no character"),
+        _ => format!("the byte 0x{byte:02X} does not go on with the character that is begun"),
+    })
 }
 
 /// A text between backticks, blanks too.
