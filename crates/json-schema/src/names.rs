@@ -33,12 +33,9 @@ impl Names {
         Names { form: Form::Escaped(spelling), free: IDENTIFIER.clone() }
     }
 
-    /// Names of arguments in Python. Parsers of calls know none that begin with `_`.
+    /// Names of arguments in Python.
     pub(crate) fn of_python() -> Names {
-        let letter = Regex::char_class(&[('A', 'Z'), ('a', 'z')]);
-        let word = Regex::char_class(&[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')]);
-        let name = Regex::concat([letter, word.star()]);
-        let safe = name.difference(&Regex::words(KEYWORDS.map(str::as_bytes)));
+        let safe = IDENTIFIER.difference(&Regex::words(KEYWORDS.map(str::as_bytes)));
         Names { form: Form::Of { is_name: is_python_name, safe: safe.clone() }, free: safe }
     }
 
@@ -56,10 +53,14 @@ impl Names {
         Names { form: Form::Of { is_name, safe }, free: Regex::empty() }
     }
 
-    /// Names without quotes between braces, colons and commas.
+    /// Names without quotes between braces, colons and commas; of words, with blanks between them.
     pub(crate) fn of_gemma() -> Names {
-        let safe = Regex::char_class(BARE).plus();
-        Names { form: Form::Of { is_name: is_bare, safe }, free: IDENTIFIER.clone() }
+        let of_words = |word: Regex| {
+            let more = Regex::concat([Regex::byte(b' ').plus(), word.clone()]);
+            Regex::concat([word, more.star()])
+        };
+        let safe = of_words(Regex::char_class(BARE).plus());
+        Names { form: Form::Of { is_name: is_bare, safe }, free: of_words(IDENTIFIER.clone()) }
     }
 
     /// A name as it is written.
@@ -111,12 +112,12 @@ const KEYWORDS: [&str; 35] = [
 
 /// Whether calls in Python can have a function or an argument of this name.
 pub fn is_python_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
+    name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
         && !KEYWORDS.contains(&name)
 }
 
-/// The characters of names without quotes: no white space, and nothing that may stand beside a name.
+/// The characters of the words of names without quotes: no white space, and nothing that may stand beside a name.
 const BARE: &[(char, char)] = &[
     ('!', '!'),
     ('#', '+'),
@@ -131,7 +132,8 @@ const BARE: &[(char, char)] = &[
 ];
 
 fn is_bare(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| BARE.iter().any(|&(first, last)| first <= c && c <= last))
+    let is_of_word = |c: char| BARE.iter().any(|&(first, last)| first <= c && c <= last);
+    !name.is_empty() && name == name.trim_matches(' ') && name.chars().all(|c| c == ' ' || is_of_word(c))
 }
 
 /// All texts that do not contain `part`.

@@ -227,8 +227,12 @@ impl<'t> Reader<'t> {
     fn name(&mut self) -> Result<String, Unread> {
         let name = match self.style {
             Style::Python | Style::PythonJson => self.string()?,
-            _ => self.word(|c| !" \t\r\n<|>\"[]{}:,".contains(c)).to_owned(),
+            _ => self.word(|c| !"\t\r\n<|>\"[]{}:,".contains(c)).to_owned(),
         };
+        // Blanks stand between words only.
+        if self.style == Style::Gemma && name != name.trim_matches(' ') {
+            return Err(Unread::Broken);
+        }
         if !self.has_mark(":") || name.is_empty() && self.style == Style::Gemma {
             return Err(Unread::Broken);
         }

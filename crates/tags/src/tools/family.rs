@@ -160,7 +160,7 @@ pub(crate) enum NameForm {
     Plain,
     /// As it is: of letters, digits, `_`, `-` and `.` only.
     Word,
-    /// As a function of Python: letters, digits and `_`, the first a letter, and no keyword.
+    /// As a function of Python: letters, digits and `_`, the first no digit, and no keyword.
     Python,
     /// The same, or several with dots between them.
     DottedPython,
