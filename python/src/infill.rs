@@ -348,6 +348,7 @@ impl Canvas {
         candidates: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
     ) -> PyResult<Likeliest> {
         let scores = Scores::new(py, logits, candidates, 1)?;
+        scores.check_width(self.grammar.get().grammar.vocabulary().n_vocab())?;
         let beam = likeliest::config(beam, None, None)?.beam;
         let positions = &scores.positions()?[0];
         Ok(work_on(py, &self.canvas, |canvas| canvas.likeliest(positions, beam))?.or_raise()?.into())

@@ -99,6 +99,20 @@ impl<'py> Scores<'py> {
         Ok(Scores { logits, candidates, n_texts })
     }
 
+    /// Checks that there is a logit for each token.
+    ///
+    /// # Errors
+    /// ValueError if there are fewer: then they are of a model with another tokenizer.
+    pub(crate) fn check_width(&self, n_vocab: usize) -> PyResult<()> {
+        let width = self.logits.as_ref().and_then(|logits| logits.shape().last().copied());
+        match width.filter(|&width| width < n_vocab) {
+            None => Ok(()),
+            Some(width) => Err(PyValueError::new_err(format!(
+                "the logits are of {width} tokens, but the grammar was compiled for a tokenizer of {n_vocab} tokens"
+            ))),
+        }
+    }
+
     /// The positions of each text.
     ///
     /// # Errors

@@ -45,6 +45,9 @@ pub(crate) fn likeliest_batch(
     };
     let config = config(beam, None, padding)?;
     let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
+    for matcher in &matchers {
+        scores.check_width(matcher.session().grammar().vocabulary().n_vocab())?;
+    }
     let mut jobs = Vec::new();
     for (row, (positions, limit)) in scores.positions()?.into_iter().zip(limits).enumerate() {
         let config = LikeliestConfig { max_tokens: limit.map(|Count(limit)| limit), ..config.clone() };

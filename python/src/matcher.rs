@@ -444,6 +444,7 @@ impl Matcher {
         let scores = Scores::new(py, logits, candidates, 1)?;
         let config = likeliest::config(beam, max_tokens, padding)?;
         let session = self.look(py, |matcher| Ok(matcher.fork()))?;
+        scores.check_width(session.grammar().vocabulary().n_vocab())?;
         let positions = scores.positions()?;
         Ok(stoppable(py, || session.likeliest(&positions[0], &config))?.or_raise()?.into())
     }

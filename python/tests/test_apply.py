@@ -26,7 +26,7 @@ def example(batch, vocab_size, n_words=None, seed=0):
     return logits, mask, expected
 
 
-SHAPES = [(1, 32, None), (3, 100, None), (2, 257, 12), (2, 200, 3), (0, 10, None), (2, 70, 0)]
+SHAPES = [(1, 32, None), (3, 100, None), (2, 257, 9), (2, 200, 3), (0, 10, None), (2, 70, 0)]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4"])
@@ -108,3 +108,12 @@ def test_torch_masks(tokenizer, compiler):
         matcher.fill_next_token_bitmask(torch.zeros(expected.shape, dtype=torch.int64))
     with pytest.raises(ValueError, match="dimensions"):
         matcher.fill_next_token_bitmask(tensor[0])
+
+
+def test_logits_of_another_model_are_refused() -> None:
+    mask = maskwright.allocate_token_bitmask(1, 50_257)
+    for logits in (np.zeros((1, 100)), np.zeros((1, 100), np.float16), np.zeros((1, 50_000), np.float32)):
+        with pytest.raises(ValueError, match="another model's tokenizer"):
+            maskwright.apply_token_bitmask_inplace(logits, mask)
+    maskwright.apply_token_bitmask_inplace(np.zeros((1, 50_257)), mask)
+    maskwright.apply_token_bitmask_inplace(np.zeros((1, 50_304)), mask)

@@ -135,9 +135,11 @@ def test_wrong_use(compiler, grammar):
         matcher.likeliest(good, padding=-1)
     with pytest.raises(ValueError, match="position 1: the score of token 4"):
         matcher.likeliest(bad, candidates=(ids, np.zeros((3, 2))))
-    # Ids beyond the vocabulary are no tokens; no column at all scores nothing.
+    for n_columns in (0, 7):
+        with pytest.raises(ValueError, match="compiled for a tokenizer of 8 tokens"):
+            matcher.likeliest(np.zeros((3, n_columns)))
+    # Ids beyond the vocabulary are no tokens.
     assert matcher.likeliest(candidates=(ids + 1000, np.zeros((3, 2)))).is_complete
-    assert matcher.likeliest(np.zeros((3, 0))).log_probability == -math.inf
     assert matcher.likeliest(np.zeros((3, 8))).ids == [0, 0, EOS], "of equal texts, the one with the least ids"
 
 

@@ -49,8 +49,6 @@ pub(crate) struct Elements {
     pub(crate) has_space_around_values: bool,
     /// Whether flexible white space is a line feed on each side of a value: what readers take away.
     pub(crate) has_lines: bool,
-    /// Whether `True`, `False` and `None` stand for themselves, as the chat template writes them, besides the words of JSON.
-    pub(crate) has_python_words: bool,
     /// Whether flexible white space may stand before the first element.
     pub(crate) has_space_first: bool,
     /// Whether white space may stand around raw strings that are not any text.
@@ -133,7 +131,6 @@ static QWEN: LazyLock<Elements> = LazyLock::new(|| Elements {
     open: |_| ">",
     names: Names::until(">"),
     has_lines: true,
-    has_python_words: true,
     ..with_mark("</parameter>")
 });
 
@@ -231,7 +228,6 @@ fn with_mark(mark: &'static str) -> Elements {
         text: without(mark),
         has_space_around_values: true,
         has_lines: false,
-        has_python_words: false,
         has_space_first: true,
         has_space_around_strings: true,
         item: None,

@@ -23,7 +23,7 @@ def apply_token_bitmask_inplace(logits: np.ndarray | torch.Tensor, mask: np.ndar
     device. `mask`: int32, (batch, words) or (words,), as `allocate_token_bitmask` makes it, an array or a
     tensor; it is brought to the device of the logits. Logits beyond the mask's tokens are not allowed.
 
-    Raises TypeError for wrong types, ValueError for shapes that do not fit.
+    Raises TypeError for wrong types, ValueError for shapes that do not fit, also for logits of fewer tokens than the mask has.
     """
     if isinstance(logits, np.ndarray):
         _apply_numpy(logits, mask)
@@ -99,6 +99,11 @@ def _check_shapes(logits: tuple[int, ...], mask: tuple[int, ...]) -> None:
         raise ValueError(
             f"logits of shape {logits} with a mask of shape {mask}, "
             "expected (batch, vocabulary) with (batch, words), or (vocabulary,) with (words,)"
+        )
+    if logits[-1] <= 32 * (mask[-1] - 1):
+        raise ValueError(
+            f"logits of {logits[-1]} tokens with a mask of more than {32 * (mask[-1] - 1)} tokens: "
+            "was the grammar compiled for another model's tokenizer?"
         )
 
 

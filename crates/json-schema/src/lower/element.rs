@@ -114,13 +114,6 @@ impl<'a> Lowering<'_, 'a> {
         for (open, part) in others.into_iter().filter(|(_, part)| part.n_alternatives() > 0) {
             let form = if elements.item.is_some() { Form::Element } else { Form::Value };
             let mut value = self.alternatives(form, node, &part, depth)?;
-            if elements.has_python_words {
-                let words = [(part.has_null, "None"), (part.has_true, "True"), (part.has_false, "False")];
-                for (_, word) in words.into_iter().filter(|(is_there, _)| *is_there) {
-                    let word = self.builder.literal(word);
-                    value = self.builder.alt(&[value, word]);
-                }
-            }
             // Arrays and objects that are elements have their white space already.
             let is_apart = form == Form::Value || part.arrays.is_empty() && part.objects.is_empty();
             if is_apart && elements.has_space_around_values {

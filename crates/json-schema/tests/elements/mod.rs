@@ -217,12 +217,7 @@ fn read_value(style: Style, text: &str) -> Result<(Vec<Value>, &str), Unread> {
     if ["", "true", "raw", "string"].contains(&kind) {
         values.extend(strings(style, body).into_iter().map(Value::String));
     }
-    let other: Option<Value> = match body.trim_matches(SPACE) {
-        "True" if style == Style::QwenXml => Some(Value::Bool(true)),
-        "False" if style == Style::QwenXml => Some(Value::Bool(false)),
-        "None" if style == Style::QwenXml => Some(Value::Null),
-        body => serde_json::from_str(body).ok(),
-    };
+    let other: Option<Value> = serde_json::from_str(body.trim_matches(SPACE)).ok();
     // The reader of JSON keeps only the last member of a name.
     let n_quotes = |text: &str| text.matches('"').count();
     if other.as_ref().is_some_and(|value| n_quotes(&value.to_string()) != n_quotes(body)) {

@@ -171,9 +171,13 @@ class Text:
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Writes which tokens may come next into a row, now or with the other rows of the step."""
+        if self._error is not None:
+            # Some token has to be sampled, and is then refused.
+            bitmask[batch_index] = -1
+            return
         try:
             matcher = self._begun()
-            only = self._canonical_next(matcher) if self.is_canonical and self._error is None else None
+            only = self._canonical_next(matcher) if self.is_canonical else None
             if only is not None:
                 bitmask[batch_index] = 0
                 bitmask[batch_index, only // 32] = _bit(only)
@@ -186,8 +190,6 @@ class Text:
             _count_masks([matcher], time.perf_counter() - start)
         except Exception as error:
             self._fail(error)
-        if self._error is not None:
-            # Some token has to be sampled, and is then refused.
             bitmask[batch_index] = -1
 
     def fill_draft_tree(self, parents: Sequence[int], ids: Sequence[int], mask: np.ndarray) -> list[bool]:
