@@ -57,6 +57,9 @@ const MERITS: [(i32, i32, i32); N_ORDERS] = [(2, 0, 0), (16, 0, 0), (0, 16, 0), 
 const UNITS_PER_FACT: u64 = 32;
 const UNITS_PER_WAY: u64 = 8;
 
+/// The same where the chart is made from one position outwards: a fact is marked, looked for again and followed in turns.
+const UNITS_PER_FOCUSED_FACT: u64 = 56;
+
 /// How many facts at one position make a crowd.
 const CROWD: i32 = 16;
 
@@ -214,8 +217,9 @@ impl Chart {
         };
         // Facts and their ways are kept, so they cost what they take in memory, as a graph's nodes and edges do.
         let (n_new, n_ways) = (self.facts.len() - n_facts, self.backs.len() - n_backs);
+        let per_fact = if self.focus.is_some() { UNITS_PER_FOCUSED_FACT } else { UNITS_PER_FACT };
         let followed = followed.and_then(|()| {
-            spend(self.node(fact), UNITS_PER_FACT * n_new as u64 + UNITS_PER_WAY * n_ways as u64, edges)
+            spend(self.node(fact), per_fact * n_new as u64 + UNITS_PER_WAY * n_ways as u64, edges)
         });
         self.is_followed[fact as usize] = followed.is_ok();
         followed

@@ -163,7 +163,7 @@ impl<'a> Lowering<'_, 'a> {
             let Some(ways) = joined(&in_order, comma) else { return Ok(None) };
             all.extend(ways);
         }
-        self.graph.spend(place, all.iter().map(cost).sum())?;
+        self.graph.spend(place, all.iter().map(|way| cost(way)).sum())?;
         Ok((all.len() <= MAX_WAYS).then_some(all))
     }
 
@@ -184,7 +184,7 @@ impl<'a> Lowering<'_, 'a> {
             items.push(ways);
         }
         let ways = joined(&items.iter().collect::<Vec<_>>(), self.symbols(Form::Value).array_comma);
-        self.graph.spend(place, ways.iter().flatten().map(cost).sum())?;
+        self.graph.spend(place, ways.iter().flatten().map(|way| cost(way)).sum())?;
         Ok(ways)
     }
 
@@ -362,7 +362,7 @@ impl<'a> Lowering<'_, 'a> {
 }
 
 /// Work units of a sequence: its bytes are copied and compared a few times.
-fn cost(way: &Vec<Part>) -> u64 {
+fn cost(way: &[Part]) -> u64 {
     1 + way.len() as u64 / 16
 }
 
