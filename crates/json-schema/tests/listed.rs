@@ -1,5 +1,7 @@
 //! Long lists of values share what they begin with: they have the texts that their parts have, which do not.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 mod support;
 
 use maskwright_automata::Fuel;
