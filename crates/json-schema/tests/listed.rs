@@ -64,8 +64,11 @@ fn reverse(value: &mut Value) {
     }
 }
 
-fn compiled(values: &[Value], config: &SchemaConfig) -> CompiledSchema {
-    compile(&json!({ "enum": values }), config, &Fuel::new(100_000_000)).unwrap()
+/// The values with at least so many members and items; with one more value, so that there is some.
+fn compiled(values: &[Value], least: usize, config: &SchemaConfig) -> CompiledSchema {
+    let values = [values, &[json!("any")]].concat();
+    let schema = json!({ "enum": values, "minProperties": least, "minItems": least });
+    compile(&schema, config, &Fuel::new(100_000_000)).unwrap()
 }
 
 proptest! {
@@ -73,11 +76,12 @@ proptest! {
     fn long_lists_have_the_texts_of_their_parts(
         config in config(),
         values in prop::collection::vec(value(), 150..300),
+        least in 0..3usize,
         others in prop::collection::vec(value(), 10),
     ) {
         let mut automata = Automata::default();
-        let whole = compiled(&values, &config);
-        let parts: Vec<CompiledSchema> = values.chunks(FEW).map(|values| compiled(values, &config)).collect();
+        let whole = compiled(&values, least, &config);
+        let parts: Vec<CompiledSchema> = values.chunks(FEW).map(|values| compiled(values, least, &config)).collect();
         let mut whole = Recogniser::new(&whole.grammar);
         let mut parts: Vec<Recogniser<'_>> = parts.iter().map(|part| Recogniser::new(&part.grammar)).collect();
         for value in values.iter().step_by(7).chain(&others) {
@@ -97,7 +101,7 @@ proptest! {
 fn objects_that_all_differ_are_compiled_as_a_tree() {
     let values: Vec<Value> =
         (0..20_001).map(|i| json!({ "a": i, "b": { "c": format!("x{}", i * 7919 % 20_011) } })).collect();
-    let compiled = compiled(&values, &SchemaConfig::default());
+    let compiled = compiled(&values, 0, &SchemaConfig::default());
     let mut automata = Automata::default();
     let mut recogniser = Recogniser::new(&compiled.grammar);
     for (text, is_text) in [

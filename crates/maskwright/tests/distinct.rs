@@ -67,11 +67,6 @@ fn tokenizer() -> (Tokenizer, u32) {
 }
 
 fn matcher(schema: &Value, whitespace: Whitespace) -> (Matcher, Tokenizer, u32) {
-    matcher_of(schema, whitespace, true)
-}
-
-/// The same, where the report says whether all of the schema is enforced.
-fn matcher_of(schema: &Value, whitespace: Whitespace, is_complete: bool) -> (Matcher, Tokenizer, u32) {
     let (tokenizer, end) = tokenizer();
     let mut config = SchemaConfig::default();
     config.whitespace = whitespace;
@@ -79,7 +74,7 @@ fn matcher_of(schema: &Value, whitespace: Whitespace, is_complete: bool) -> (Mat
     let compiled = compiler
         .compile(&GrammarSource::json_schema(schema.to_string(), config), &CompileOptions::default())
         .unwrap();
-    assert_eq!(compiled.report().unwrap().is_complete(), is_complete, "{schema}");
+    assert!(compiled.report().unwrap().is_complete(), "{schema}");
     (Matcher::new(&compiled), tokenizer, end)
 }
 
@@ -442,12 +437,12 @@ fn random_walks_end_with_items_and_keys_that_differ() {
     }
 }
 
-/// A key that must be there with another value than one that is there: such keys may occur twice, as the report says, and nothing
-/// ends in a dead end.
+/// A key that must be there with another value than one that is there: such keys may occur twice, and nothing ends in a
+/// dead end.
 #[test]
 fn complements_of_few_keys_leave_a_way() {
     let schema = json!({"type": "object", "patternProperties": {"^a$": {"enum": ["1", "2"]}}, "additionalProperties": false, "not": {"additionalProperties": {"const": "1"}}});
-    let (mut matcher, _, _) = matcher_of(&schema, Whitespace::Compact, false);
+    let (mut matcher, _, _) = matcher(&schema, Whitespace::Compact);
     assert!(matcher.accept_bytes(br#"{"a":"1""#).unwrap());
     assert!(matcher.mask().unwrap().iter().next().is_some());
     assert!(matcher.accept_bytes(br#","a":"2"}"#).unwrap() && matcher.is_accepting());

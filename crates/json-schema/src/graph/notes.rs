@@ -80,9 +80,11 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// Notes that keys of the objects at a place may repeat.
-    pub(crate) fn note_repeated_keys(&mut self, place: PlaceId, reason: &'static str) {
+    /// Notes that keys of the objects at a place may repeat, since sessions do not watch the style.
+    pub(crate) fn note_repeated_keys(&mut self, place: PlaceId) {
         if self.repeated_keys.insert(place) {
+            let reason =
+                "a key that the schema does not name may occur twice: sessions watch the keys of JSON only";
             let status = Status::NotEnforced { reason: reason.into() };
             self.entries.push(Entry { place, keyword: Cow::Borrowed("additionalProperties"), status });
         }

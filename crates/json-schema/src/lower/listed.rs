@@ -21,7 +21,7 @@ use crate::lower::{Form, Lowering, Symbols};
 use crate::node_id::NodeId;
 use crate::object::ObjectSet;
 use crate::report::PlaceId;
-use crate::shape::{Shape, StringSet};
+use crate::shape::StringSet;
 
 /// The fewest sets that are a long list.
 const MANY: usize = 64;
@@ -67,8 +67,20 @@ type Text = (Vec<u8>, ExprId);
 struct Tree<'t> {
     sequences: &'t [Vec<Part>],
     place: PlaceId,
-    /// Texts by the sequences, the place in them and the pads of the brackets that are open.
-    known: FxHashMap<(usize, usize, usize, Vec<usize>), Text>,
+    /// What follows, as far as it is made and does not begin with a byte.
+    known: FxHashMap<At, ExprId>,
+}
+
+/// A place in the tree: in the sequences from one to before another, which are the same up to a part.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct At {
+    from: usize,
+    to: usize,
+    part: usize,
+    /// The pads of the brackets that are open.
+    pads: Vec<usize>,
+    /// How often sequences were told apart before.
+    n_forks: usize,
 }
 
 impl<'a> Lowering<'_, 'a> {
@@ -131,6 +143,8 @@ impl<'a> Lowering<'_, 'a> {
         let is_listed = set.additional == NodeId::NEVER
             && set.classes.is_empty()
             && set.witnesses.is_empty()
+            && set.min == 0
+            && set.max.is_none()
             && set.properties.iter().all(|property| property.is_required);
         if !is_listed {
             return Ok(None);
@@ -205,146 +219,111 @@ impl<'a> Lowering<'_, 'a> {
         if let Some((bracket, ways)) = within {
             return Ok(Some(ways.into_iter().map(|way| enclosed(bracket, way)).collect()));
         }
-        let words = match self.scalar_words(&shape) {
-            Some(words) => words,
-            None => {
+        let words = match &shape.strings[..] {
+            [StringSet::Words(words)] if shape.n_alternatives() == 1 && words.len() == 1 => {
+                self.words(words[0])
+            }
+            _ => {
                 let value = self.node(Form::Value, node, depth)?;
-                let Some(word) = self.builder.word(value) else {
-                    return Ok(Some(vec![vec![Part::Symbol(value)]]));
-                };
-                vec![word]
+                match self.builder.word(value) {
+                    Some(word) => vec![word],
+                    None => return Ok(Some(vec![vec![Part::Symbol(value)]])),
+                }
             }
         };
         Ok(Some(words.iter().map(|word| word.iter().map(|&byte| Part::Byte(byte)).collect()).collect()))
-    }
-
-    /// The ways to write the one string of a form.
-    fn scalar_words(&self, shape: &Shape<'a>) -> Option<Vec<Vec<u8>>> {
-        let is_string = shape.n_alternatives() == 1;
-        match &shape.strings[..] {
-            [StringSet::Words(words)] if is_string && words.len() == 1 => Some(self.words(words[0])),
-            _ => None,
-        }
     }
 
     fn tree(&mut self, mut sequences: Ways, place: PlaceId) -> Result<ExprId, SchemaError> {
         sequences.sort_unstable();
         sequences.dedup();
         let mut tree = Tree { sequences: &sequences, place, known: FxHashMap::default() };
-        let text = self.text(&mut tree, (0, sequences.len()), 0, &[], 0)?;
-        Ok(self.written(text))
+        let all = At { from: 0, to: sequences.len(), part: 0, pads: Vec::new(), n_forks: 0 };
+        self.written(&mut tree, all)
     }
 
-    fn written(&mut self, (word, rest): Text) -> ExprId {
+    fn written(&mut self, tree: &mut Tree<'_>, at: At) -> Result<ExprId, SchemaError> {
+        let (word, rest) = self.text(tree, at)?;
         let word = self.builder.literal(word);
-        self.builder.seq(&[word, rest])
+        Ok(self.builder.seq(&[word, rest]))
     }
 
-    /// What follows in the sequences `from..to`, which are the same up to the part `at`; `pads` of the brackets that are open.
-    fn text(
-        &mut self,
-        tree: &mut Tree<'_>,
-        (from, to): (usize, usize),
-        at: usize,
-        pads: &[usize],
-        n_forks: usize,
-    ) -> Result<Text, SchemaError> {
-        let (first, last) = match &tree.sequences[from..to] {
-            [] => return Ok((Vec::new(), self.builder.never())),
-            [first, .., last] => (first, last),
-            [only] => (only, only),
-        };
-        let is_byte = |at: usize| match (first.get(at), last.get(at)) {
-            (Some(Part::Byte(byte)), Some(Part::Byte(other))) if byte == other => Some(*byte),
-            _ => None,
-        };
-        let word: Vec<u8> = (at..).map_while(is_byte).collect();
-        let at = at + word.len();
+    fn text(&mut self, tree: &mut Tree<'_>, at: At) -> Result<Text, SchemaError> {
+        let (first, last) = (&tree.sequences[at.from], &tree.sequences[at.to - 1]);
+        let common = first[at.part..].iter().zip(&last[at.part..]).take_while(|(part, other)| part == other);
+        let word: Vec<u8> = common
+            .map_while(|(part, _)| match part {
+                Part::Byte(byte) => Some(*byte),
+                _ => None,
+            })
+            .collect();
         self.graph.spend(tree.place, 1)?;
-        let next = match (first.get(at), last.get(at)) {
+        let at = At { part: at.part + word.len(), ..at };
+        let next = match (first.get(at.part), last.get(at.part)) {
             (None, None) => self.builder.epsilon(),
-            (Some(&part), other) if other == Some(&part) => {
-                let key = (from, to, at, pads.to_vec());
-                let known = tree.known.get(&key).cloned();
-                let text = match known {
-                    Some(text) => text,
-                    None => {
-                        let text = self.after(tree, (from, to), at, part, pads, n_forks)?;
-                        tree.known.insert(key, text.clone());
-                        text
-                    }
-                };
-                self.written(text)
-            }
-            _ => self.fork(tree, (from, to), at, pads, n_forks + 1)?,
+            (Some(&part), Some(&other)) if part == other => match tree.known.get(&at) {
+                Some(&known) => known,
+                None => {
+                    let next = self.after(tree, &at, part)?;
+                    tree.known.insert(at, next);
+                    next
+                }
+            },
+            _ => self.fork(tree, &at)?,
         };
         Ok((word, next))
     }
 
-    /// The same, where the next part is not a byte, and the same in all.
-    fn after(
-        &mut self,
-        tree: &mut Tree<'_>,
-        range: (usize, usize),
-        at: usize,
-        part: Part,
-        pads: &[usize],
-        n_forks: usize,
-    ) -> Result<Text, SchemaError> {
+    /// What stands at a place where all sequences have the same part, which is not a byte.
+    fn after(&mut self, tree: &mut Tree<'_>, at: &At, part: Part) -> Result<ExprId, SchemaError> {
         let symbols = self.symbols(Form::Value);
         let brackets = |bracket| match bracket {
             Bracket::Object => symbols.object,
             Bracket::Array => symbols.array,
         };
-        let (before, pads) = match part {
+        let mut next = At { part: at.part + 1, ..at.clone() };
+        let before = match part {
             Part::Open(bracket) => {
                 let brackets = brackets(bracket);
                 let mut ways = Vec::new();
                 for (index, pad) in brackets.pads.iter().enumerate() {
                     if pad.close != self.builder.never() {
-                        let text = self.text(tree, range, at + 1, &[pads, &[index]].concat(), n_forks)?;
-                        let inside = self.written(text);
+                        let pads = [&at.pads[..], &[index]].concat();
+                        let inside = self.written(tree, At { pads, ..next.clone() })?;
                         ways.push(self.builder.seq(&[pad.after_open, inside]));
                     }
                 }
                 let ways = self.builder.alt(&ways);
-                return Ok((Vec::new(), self.builder.seq(&[brackets.open, ways])));
+                return Ok(self.builder.seq(&[brackets.open, ways]));
             }
             Part::Close(bracket) => {
-                let (&pad, outside) = pads.split_last().expect("what is closed was opened");
-                (brackets(bracket).pads[pad].close, outside)
+                let pad = next.pads.pop().expect("what is closed was opened");
+                brackets(bracket).pads[pad].close
             }
-            Part::Symbol(symbol) => (symbol, pads),
-            Part::Byte(byte) => (self.builder.literal([byte]), pads),
+            Part::Symbol(symbol) => symbol,
+            Part::Byte(byte) => self.builder.literal([byte]),
         };
-        let text = self.text(tree, range, at + 1, pads, n_forks)?;
-        let rest = self.written(text);
-        Ok((Vec::new(), self.builder.seq(&[before, rest])))
+        let rest = self.written(tree, next)?;
+        Ok(self.builder.seq(&[before, rest]))
     }
 
-    /// The same, where sequences differ, or one of them ends.
-    fn fork(
-        &mut self,
-        tree: &mut Tree<'_>,
-        (from, to): (usize, usize),
-        at: usize,
-        pads: &[usize],
-        n_forks: usize,
-    ) -> Result<ExprId, SchemaError> {
+    /// What stands at a place where sequences differ, or one of them ends.
+    fn fork(&mut self, tree: &mut Tree<'_>, at: &At) -> Result<ExprId, SchemaError> {
+        let n_forks = at.n_forks + 1;
         let mut ways = Vec::new();
         // Words by what follows them.
         let mut words: FxHashMap<ExprId, Vec<Vec<u8>>> = FxHashMap::default();
-        let mut start = from;
-        while start < to {
-            let part = tree.sequences[start].get(at).copied();
-            let same = |sequence: &Vec<Part>| n_forks < MAX_FORKS && sequence.get(at).copied() == part;
-            let n = tree.sequences[start + 1..to].iter().take_while(|sequence| same(sequence)).count();
-            let (word, rest) = self.text(tree, (start, start + 1 + n), at, pads, n_forks)?;
+        let mut from = at.from;
+        while from < at.to {
+            let part = tree.sequences[from].get(at.part);
+            let same = |sequence: &&Vec<Part>| n_forks < MAX_FORKS && sequence.get(at.part) == part;
+            let to = from + 1 + tree.sequences[from + 1..at.to].iter().take_while(same).count();
+            let (word, rest) = self.text(tree, At { from, to, n_forks, ..at.clone() })?;
             match word.is_empty() {
                 true => ways.push(rest),
                 false => words.entry(rest).or_default().push(word),
             }
-            start += 1 + n;
+            from = to;
         }
         let mut words: Vec<_> = words.into_iter().collect();
         words.sort_unstable();

@@ -117,14 +117,8 @@ impl<'a> Lowering<'_, 'a> {
             && are_seen
             && (are_many || n_witnesses == 0 && set.min == 0);
         let Symbols { comma, colon, .. } = self.symbols(form);
-        if !is_watched && pairs.iter().any(|keyed| !keyed.is_empty()) {
-            let reason = match self.may_watch() {
-                true => "a key that the schema does not name may occur twice",
-                false => {
-                    "a key that the schema does not name may occur twice: sessions watch the keys of JSON only"
-                }
-            };
-            self.graph.note_repeated_keys(place, reason);
+        if !self.may_watch() && pairs.iter().any(|keyed| !keyed.is_empty()) {
+            self.graph.note_repeated_keys(place);
         }
         let mut once = Vec::new();
         for (keys, schema) in few {
