@@ -44,6 +44,16 @@ pub enum SpelledPiece<'t> {
     Token(&'t str),
 }
 
+impl SpelledPiece<'_> {
+    /// The text, or the [word](TokenSet::word) of the token.
+    pub fn word(&self) -> Vec<u8> {
+        match self {
+            SpelledPiece::Text(text) => text.as_bytes().to_vec(),
+            SpelledPiece::Token(name) => TokenSet::spelled(*name).word(),
+        }
+    }
+}
+
 /// The readings of a part of a string. The first is its text.
 pub type SpelledPart<'t> = Vec<Vec<SpelledPiece<'t>>>;
 
@@ -137,10 +147,7 @@ impl SpecialNames {
         if self.is_empty() {
             return Ok(Regex::literal(text));
         }
-        let piece = |piece: &SpelledPiece<'_>| match piece {
-            SpelledPiece::Text(text) => Regex::literal(text),
-            SpelledPiece::Token(name) => TokenSet::spelled(*name).regex(),
-        };
+        let piece = |piece: &SpelledPiece<'_>| Regex::literal(piece.word());
         let parts = self.parts(text)?;
         let parts = parts.iter().map(|readings| {
             Regex::union(readings.iter().map(|reading| Regex::concat(reading.iter().map(piece))))

@@ -44,7 +44,7 @@ use crate::document::address;
 use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
-use crate::excluded::Excluded;
+use crate::excluded::Surroundings;
 use crate::json_types::kind_of;
 use crate::loose::{Loose, Losses, Side};
 use crate::node_id::NodeId;
@@ -96,8 +96,8 @@ pub(crate) struct Graph<'a> {
     adding: FxHashSet<(PlaceId, usize)>,
     /// The schemas that lead back to themselves without a step, through others.
     pub(crate) looping: FxHashSet<PlaceId>,
-    /// What strings and names must not contain.
-    pub(crate) excluded: Excluded,
+    /// What the text around the values asks of them.
+    pub(crate) surroundings: Surroundings<'a>,
     /// `None`: everything is enforced, or refused.
     pub(crate) loose: Option<Loose<'a>>,
     /// The first contradictions found, for the message if nothing satisfies the schema.
@@ -187,7 +187,7 @@ impl<'a> Graph<'a> {
             assumed: None,
             adding: FxHashSet::default(),
             looping: FxHashSet::default(),
-            excluded: Excluded::default(),
+            surroundings: Surroundings::default(),
             loose: None,
             conflicts: Vec::new(),
         }
@@ -199,7 +199,7 @@ impl<'a> Graph<'a> {
             resources: self.resources,
             patterns: self.patterns,
             loose: Some(Loose::new(losses)),
-            excluded: self.excluded,
+            surroundings: self.surroundings,
             ..Graph::empty(self.root, self.documents, self.config, self.fuel, self.latest_draft)
         }
     }

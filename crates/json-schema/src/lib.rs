@@ -119,7 +119,7 @@ mod uri;
 mod words;
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_grammar::Grammar;
+use maskwright_grammar::{Grammar, SpecialNames};
 use serde_json::Value;
 
 pub use config::{Numbers, PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
@@ -134,7 +134,7 @@ pub use names::is_python_name;
 pub use report::{Report, ReportEntry, Status};
 pub use suggest::{Warning, is_keyword};
 
-use crate::excluded::Excluded;
+use crate::excluded::{Excluded, Surroundings};
 use crate::graph::Graph;
 use crate::loose::Losses;
 use crate::productive::is_productive;
@@ -195,21 +195,37 @@ pub fn compile_with_documents(
     compile_graph(Graph::new(schema, documents, config, fuel), schema)
 }
 
-/// [Compiles](compile) a schema to the texts in which no string and no name contains any of `excludes`, as it is written: between
-/// its quotes, with escapes. Strings and names for which the schema has a pattern or a format are not looked at. None of these may be empty.
+/// What the text around the values of a schema asks of them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Around<'a> {
+    /// Texts that no string and no name contains, as it is written: between its quotes, with escapes. Strings and names for which the
+    /// schema has a pattern or a format are not looked at. None of these may be empty.
+    pub excludes: &'a [&'a str],
+    /// Marks at which readers end the values; none of them empty. Strings of JSON write them with an escape: `<\/call>`.
+    pub ends: &'a [&'a str],
+    /// The special tokens that the style's marks name: they are those tokens as well as their text.
+    pub special: Option<&'a SpecialNames>,
+}
+
+/// [Compiles](compile) a schema whose values stand in a larger text.
 ///
 /// # Errors
 /// As [`compile`].
 #[doc(hidden)]
-pub fn compile_excluding(
+pub fn compile_within(
     schema: &Value,
-    excludes: &[&str],
+    around: &Around<'_>,
     config: &SchemaConfig,
     fuel: &Fuel,
 ) -> Result<CompiledSchema, SchemaError> {
     let documents = Documents::default();
     let mut graph = Graph::new(schema, &documents, config, fuel);
-    graph.excluded = Excluded::new(excludes);
+    graph.surroundings = Surroundings {
+        excluded: Excluded::new(around.excludes),
+        ends: Excluded::new(around.ends),
+        special: around.special,
+    };
     compile_graph(graph, schema)
 }
 

@@ -15,6 +15,7 @@ mod object;
 mod scalar;
 mod unnamed;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use maskwright_automata::Regex;
@@ -23,7 +24,7 @@ use rustc_hash::FxHashMap;
 
 use crate::distinct::Distinct;
 use crate::error::Kind;
-use crate::excluded::Excluded;
+use crate::excluded::{Excluded, Surroundings};
 use crate::graph::Graph;
 use crate::names::Names;
 use crate::node_id::NodeId;
@@ -40,8 +41,8 @@ const MAX_NESTING: usize = 64;
 
 /// The grammar of the texts of `root`, which may have none, and its watch.
 pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Option<Distinct>), SchemaError> {
-    let (style, excluded) = (graph.config.style, graph.excluded.clone());
-    let mut lowering = Lowering::new(graph, style, excluded);
+    let (style, surroundings) = (graph.config.style, graph.surroundings.clone());
+    let mut lowering = Lowering::new(graph, style, surroundings);
     let start = lowering.builder.declare("start");
     let body = lowering.root(root)?;
     lowering.lower_deferred()?;
@@ -56,7 +57,7 @@ pub(crate) fn lower(graph: &mut Graph<'_>, root: NodeId) -> Result<(Grammar, Opt
 /// Whether `node` has no text.
 pub(crate) fn is_empty(graph: &mut Graph<'_>, node: NodeId) -> Result<bool, SchemaError> {
     // A question about values, however they are written.
-    let mut lowering = Lowering::new(graph, Style::Json, Excluded::default());
+    let mut lowering = Lowering::new(graph, Style::Json, Surroundings::default());
     let start = lowering.builder.declare("start");
     let body = lowering.node(Form::Value, node, 0)?;
     lowering.lower_deferred()?;
@@ -72,11 +73,9 @@ pub(crate) struct Lowering<'g, 'a> {
     style: Style,
     /// The elements of the style, if it has them.
     pub(crate) elements: Option<&'static Elements>,
-    pub(crate) notation: &'static Notation,
-    /// What strings and names must not contain.
-    pub(crate) excluded: Excluded,
-    /// What strings and names of JSON in elements must not contain: the mark, at which readers end the element.
-    pub(crate) unreadable: Excluded,
+    pub(crate) notation: Cow<'static, Notation>,
+    /// What the text around the values asks of them. The mark of elements ends them too.
+    pub(crate) surroundings: Surroundings<'a>,
     /// White space inside of brackets and between elements, and nothing.
     pub(crate) inside: Regex,
     /// White space around values in elements.
@@ -149,6 +148,7 @@ impl Symbols {
     fn of_elements(
         builder: &mut GrammarBuilder,
         elements: &Elements,
+        mark: Regex,
         inside: &Regex,
         is_flexible: bool,
     ) -> Symbols {
@@ -157,7 +157,6 @@ impl Symbols {
         let first = if is_flexible && !elements.has_space_first { none } else { space };
         let (open, array_comma, comma, close) = match elements.end {
             End::Mark => {
-                let mark = Regex::literal(elements.mark);
                 let array_comma = builder.terminal(mark.clone());
                 let comma = builder.terminal(Regex::concat([mark, inside.clone()]));
                 (first, array_comma, comma, comma)
@@ -185,26 +184,27 @@ pub(crate) struct ArraySymbols {
 }
 
 impl<'g, 'a> Lowering<'g, 'a> {
-    fn new(graph: &'g mut Graph<'a>, style: Style, excluded: Excluded) -> Lowering<'g, 'a> {
+    fn new(graph: &'g mut Graph<'a>, style: Style, mut surroundings: Surroundings<'a>) -> Lowering<'g, 'a> {
         let mut builder = GrammarBuilder::new();
         let punctuation = Punctuation::of(graph.config);
         let inside = punctuation.inside.clone();
         let json = Symbols::of_json(&mut builder, punctuation);
         let elements = Elements::of(style);
-        let notation = Notation::of(style);
+        let notation = Notation::of(style, surroundings.special);
         // Where any white space is asked for, it may stand around values too.
         let padding = match (elements, graph.config.whitespace) {
             (Some(elements), Whitespace::Flexible) if elements.has_lines => Padding::Lines,
             (Some(_), Whitespace::Flexible | Whitespace::OneLine) => Padding::None,
             _ => Padding::Any(inside.clone()),
         };
-        let unreadable = match elements {
-            Some(elements) => Excluded::new(&[elements.mark]),
-            None => Excluded::default(),
-        };
+        if let Some(elements) = elements {
+            surroundings.ends = Excluded::new(&[elements.mark]);
+        }
         let is_flexible = matches!(graph.config.whitespace, Whitespace::Flexible | Whitespace::OneLine);
-        let of_elements = elements
-            .map_or(json, |elements| Symbols::of_elements(&mut builder, elements, &inside, is_flexible));
+        let of_elements = elements.map_or(json, |elements| {
+            let mark = surroundings.mark(elements.mark);
+            Symbols::of_elements(&mut builder, elements, mark, &inside, is_flexible)
+        });
         let of_arguments = match notation.arguments {
             None => json,
             Some(_) => Symbols::of_arguments(&mut builder, &json),
@@ -215,8 +215,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
             style,
             elements,
             notation,
-            excluded,
-            unreadable,
+            surroundings,
             inside,
             padding,
             symbols: [json, of_elements, of_arguments],

@@ -4,9 +4,11 @@
 //! strings. A [`Notation`] says what differs: the words for `null`, `true` and `false`, the quotes and what stands
 //! between them, and the names in objects. Numbers are JSON's in all of them.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use maskwright_automata::Regex;
+use maskwright_grammar::{SpecialNames, SpelledPiece};
 
 use crate::config::Style;
 use crate::escape::{self, Spelling};
@@ -14,6 +16,7 @@ use crate::names::{Names, without};
 use crate::terminals::{self, CANONICAL_STRING, STRING};
 
 /// How values are written.
+#[derive(Clone)]
 pub(crate) struct Notation {
     pub(crate) null: Regex,
     pub(crate) true_: Regex,
@@ -32,9 +35,10 @@ pub(crate) struct Notation {
 }
 
 /// Marks around a string, and how its characters are written between them.
+#[derive(Clone)]
 pub(crate) struct Quotes {
-    left: &'static str,
-    right: &'static str,
+    left: Mark,
+    right: Mark,
     spelling: &'static Spelling,
     /// Any character between them.
     pub(crate) any_char: Regex,
@@ -45,6 +49,7 @@ pub(crate) struct Quotes {
 impl Quotes {
     fn new(left: &'static str, right: &'static str, spelling: &'static Spelling) -> Quotes {
         let safe = spelling.escaped.is_empty().then(|| without(right));
+        let (left, right) = (Mark::new(left), Mark::new(right));
         let any_char = match std::ptr::eq(spelling, &*escape::JSON) {
             true => escape::SPELLED_CHAR.clone(),
             false => spelling.regex(&Regex::any_char()),
@@ -58,7 +63,7 @@ impl Quotes {
             None => body,
             Some(safe) => Regex::intersection([body, safe.clone()]),
         };
-        Regex::concat([Regex::literal(self.left), body, Regex::literal(self.right)])
+        Regex::concat([self.left.regex(), body, self.right.regex()])
     }
 
     /// The spellings of the texts of `regex`, without the quotes.
@@ -66,21 +71,20 @@ impl Quotes {
         self.spelling.regex(regex)
     }
 
-    /// A text with the quotes; `None` if it cannot stand between them.
-    pub(crate) fn word(&self, text: &str) -> Option<Vec<u8>> {
-        if self.safe.is_some() && text.contains(self.right) {
+    /// A text as it is written between the quotes; `None` if it cannot stand there.
+    pub(crate) fn inside(&self, text: &str) -> Option<Vec<u8>> {
+        if self.safe.is_some() && text.contains(self.right.text) {
             return None;
         }
-        let mut word = Vec::with_capacity(self.left.len() + text.len() + self.right.len());
-        word.extend_from_slice(self.left.as_bytes());
-        self.spelling.append(text.as_bytes(), &mut word);
-        word.extend_from_slice(self.right.as_bytes());
-        Some(word)
+        Some(self.spelling.bytes(text.as_bytes()))
     }
 
-    /// What stands between the quotes of a [`word`](Quotes::word).
-    pub(crate) fn inside<'a>(&self, word: &'a [u8]) -> &'a [u8] {
-        &word[self.left.len()..word.len() - self.right.len()]
+    /// What stands [inside](Quotes::inside), with the quotes: a word for each of their readings.
+    pub(crate) fn words(&self, inside: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        self.left
+            .readings
+            .iter()
+            .flat_map(move |left| self.right.readings.iter().map(move |right| [left, inside, right].concat()))
     }
 
     /// Whether strings are written as in JSON.
@@ -89,15 +93,53 @@ impl Quotes {
     }
 }
 
+/// A mark of a style, and how it may be read: as its text, and with special tokens that it names.
+#[derive(Clone)]
+struct Mark {
+    text: &'static str,
+    readings: Vec<Vec<u8>>,
+}
+
+impl Mark {
+    /// A mark that is text.
+    fn new(text: &'static str) -> Mark {
+        Mark { text, readings: vec![text.into()] }
+    }
+
+    fn regex(&self) -> Regex {
+        Regex::words(self.readings.iter().map(Vec::as_slice))
+    }
+}
+
+/// The readings of a mark of a few characters; `None` if it is text alone.
+fn readings(special: &SpecialNames, mark: &str) -> Option<Vec<Vec<u8>>> {
+    let parts = special.parts(mark).ok().filter(|_| !special.found_in(mark).is_empty())?;
+    Some(parts.iter().fold(vec![Vec::new()], |before, readings| {
+        let words =
+            readings.iter().map(|pieces| pieces.iter().flat_map(SpelledPiece::word).collect::<Vec<u8>>());
+        words
+            .flat_map(|word| before.iter().map(move |start| [&start[..], &word].concat()).collect::<Vec<_>>())
+            .collect()
+    }))
+}
+
 impl Notation {
-    /// How a style writes values.
-    pub(crate) fn of(style: Style) -> &'static Notation {
-        match style {
+    /// How a style writes values, where its marks are also the special tokens that they name.
+    pub(crate) fn of(style: Style, special: Option<&SpecialNames>) -> Cow<'static, Notation> {
+        Cow::Borrowed(match style {
             Style::Python => &PYTHON,
             Style::PythonJson => &PYTHON_JSON,
-            Style::Gemma => &GEMMA,
+            Style::Gemma => {
+                let mut quotes = Quotes::new(GEMMA_QUOTE, GEMMA_QUOTE, &escape::AS_IT_IS);
+                let Some(readings) = special.and_then(|special| readings(special, GEMMA_QUOTE)) else {
+                    return Cow::Borrowed(&*GEMMA);
+                };
+                quotes.left.readings.clone_from(&readings);
+                quotes.right.readings = readings;
+                return Cow::Owned(gemma(quotes));
+            }
             _ => &JSON,
-        }
+        })
     }
 
     fn new(words: [&'static [&'static str]; 3], quotes: Vec<Quotes>) -> Notation {
@@ -168,13 +210,14 @@ fn python_string(quote: char) -> Regex {
 }
 
 /// Gemma 4's: strings as they are, between tokens, and names without quotes.
-static GEMMA: LazyLock<Notation> = LazyLock::new(|| Notation {
-    names: Some(&GEMMA_NAMES),
-    ..Notation::new(
-        [&["null"], &["true"], &["false"]],
-        vec![Quotes::new("<|\"|>", "<|\"|>", &escape::AS_IT_IS)],
-    )
-});
+static GEMMA: LazyLock<Notation> =
+    LazyLock::new(|| gemma(Quotes::new(GEMMA_QUOTE, GEMMA_QUOTE, &escape::AS_IT_IS)));
+
+const GEMMA_QUOTE: &str = "<|\"|>";
+
+fn gemma(quotes: Quotes) -> Notation {
+    Notation { names: Some(&GEMMA_NAMES), ..Notation::new([&["null"], &["true"], &["false"]], vec![quotes]) }
+}
 
 static PYTHON_NAMES: LazyLock<Names> = LazyLock::new(Names::of_python);
 static GEMMA_NAMES: LazyLock<Names> = LazyLock::new(Names::of_gemma);
@@ -186,7 +229,9 @@ mod tests {
     #[test]
     fn json_quotes_as_its_writers_do() {
         for text in ["", "a/b", "\"\\\u{8}\u{c}\n\r\t\0\u{1f}\u{7f}", "é😀\u{2028}"] {
-            assert_eq!(JSON.quotes[0].word(text), Some(serde_json::to_string(text).unwrap().into_bytes()));
+            let quotes = &JSON.quotes[0];
+            let words: Vec<Vec<u8>> = quotes.words(&quotes.inside(text).unwrap()).collect();
+            assert_eq!(words, [serde_json::to_string(text).unwrap().into_bytes()]);
         }
     }
 }

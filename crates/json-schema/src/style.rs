@@ -111,12 +111,9 @@ impl Elements {
         })
     }
 
-    /// What ends an element that ends with its name.
-    pub(crate) fn end_of(&self, name: &[u8]) -> Vec<u8> {
-        match self.end {
-            End::Mark => Vec::new(),
-            End::Name => [self.mark.as_bytes(), b"</", name, b">"].concat(),
-        }
+    /// What stands after the mark that ends an element, where it ends with its name.
+    pub(crate) fn after_mark(&self, name: &[u8]) -> Vec<u8> {
+        [b"</", name, b">"].concat()
     }
 
     /// The texts of `regex` without the mark.

@@ -1,7 +1,7 @@
 //! JSON Schemas, patterns and grammars inside of a tag, each read by its own front end.
 
 use maskwright_grammar::{Expr, Grammar, Item, Mark};
-use maskwright_json_schema::{PropertyOrder, Status, Whitespace, compile_excluding};
+use maskwright_json_schema::{Around, PropertyOrder, Status, Whitespace, compile_within};
 use maskwright_syntax::parse_gbnf_with_names;
 use maskwright_syntax::regex::{self, Dialect};
 
@@ -47,7 +47,12 @@ impl Lowering<'_> {
             config.whitespace = Whitespace::OneLine;
         }
         let at = schema.shown_at.as_ref().unwrap_or(&schema.at);
-        let compiled = compile_excluding(&schema.schema, &schema.excludes, &config, self.fuel);
+        let around = Around {
+            excludes: &schema.excludes,
+            ends: &schema.ends,
+            special: (!self.special.is_empty()).then_some(self.special),
+        };
+        let compiled = compile_within(&schema.schema, &around, &config, self.fuel);
         let compiled = compiled.map_err(|error| TagError::schema(at, error))?;
         let has = |mark| compiled.grammar.watched().is_some_and(|watched| watched.has(mark));
         if self.anchored.contains(&schema.at) {

@@ -93,6 +93,7 @@ fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<
         shown_at: None,
         is_one_line: false,
         excludes: Vec::new(),
+        ends: Vec::new(),
     };
     Ok(Tag {
         begin: Begin::Text(fields.text("begin")?),

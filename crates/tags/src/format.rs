@@ -65,6 +65,8 @@ pub(crate) struct Schema<'a> {
     pub(crate) shown_at: Option<String>,
     /// What no string and no name contains.
     pub(crate) excludes: Vec<&'a str>,
+    /// Marks at which readers of the tag end the values, whatever stands around them.
+    pub(crate) ends: Vec<&'a str>,
     /// Whether the text has no line feeds between values, whatever is asked for.
     pub(crate) is_one_line: bool,
 }

@@ -389,6 +389,7 @@ fn schema<'a>(fields: &Fields<'a>, style: Style) -> Result<Schema<'a>, TagError>
         max_whitespace: max_whitespace(fields)?,
         shown_at: None,
         excludes: Vec::new(),
+        ends: Vec::new(),
         is_one_line: false,
     })
 }

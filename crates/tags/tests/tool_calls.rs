@@ -47,6 +47,11 @@ impl Grammars<'_> {
     }
 
     fn accept(&mut self, reasoning: &str, text: &str) -> bool {
+        self.accept_pieces(reasoning, &text.into())
+    }
+
+    /// The same for a text in pieces, some of them tokens.
+    fn accept_pieces(&mut self, reasoning: &str, text: &Value) -> bool {
         let grammar = self.known.entry(reasoning.to_owned()).or_insert_with(|| {
             let mut options = ToolCallOptions::new(&self.format);
             options.tool_choice = self.tool_choice.to_owned();
@@ -55,14 +60,152 @@ impl Grammars<'_> {
                 "maybe" => Reasons::Maybe,
                 _ => Reasons::Never,
             };
-            self.session.compile(compiled(&self.tools, &options).unwrap().grammar)
+            let (special, fuel) = (self.session.special(), Fuel::new(50_000_000));
+            let compiled = compile_tool_calls(&self.tools, &options, &Default::default(), &special, &fuel);
+            self.session.compile(compiled.unwrap().grammar)
         });
-        self.session.is_text(grammar, &text.into())
+        self.session.is_text(grammar, text)
     }
 }
 
 fn compiled(tools: &str, options: &ToolCallOptions) -> Result<maskwright_tags::CompiledTag, TagError> {
     compile_tool_calls(tools, options, &Default::default(), &Default::default(), &Fuel::new(50_000_000))
+}
+
+/// Marks of the formats that vocabularies have as special tokens, or may have.
+const MARKS: [&str; 33] = [
+    "<tool_call>",
+    "</tool_call>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<|\"|>",
+    "<|channel>",
+    "<channel|>",
+    "｜DSML｜",
+    "<arg_key>",
+    "</arg_key>",
+    "<arg_value>",
+    "</arg_value>",
+    "<|open|>",
+    "<|close|>",
+    "<|sep|>",
+    "]<]minimax[>[",
+    "<think>",
+    "</think>",
+    "<|channel|>",
+    "<|message|>",
+    "<|constrain|>",
+    "<|call|>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁sep｜>",
+    "<｜tool▁call▁end｜>",
+    "<｜tool▁calls▁end｜>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "</parameter>",
+    "<|tool_calls_section_begin|>",
+    "<|tool_call_begin|>",
+    "<cofl:",
+];
+
+/// A text with the marks in it as special tokens: of those that begin at a place, the longest.
+fn with_tokens(text: &str) -> Value {
+    let mut pieces: Vec<Value> = Vec::new();
+    let (mut rest, mut plain) = (text, String::new());
+    while let Some(first) = rest.chars().next() {
+        let mark = MARKS.into_iter().filter(|mark| rest.starts_with(mark)).max_by_key(|mark| mark.len());
+        match mark {
+            Some(mark) => {
+                pieces.push(std::mem::take(&mut plain).into());
+                pieces.push(json!([mark]));
+                rest = &rest[mark.len()..];
+            }
+            None => {
+                plain.push(first);
+                rest = &rest[first.len_utf8()..];
+            }
+        }
+    }
+    pieces.push(plain.into());
+    pieces.into()
+}
+
+#[test]
+fn marks_are_the_special_tokens_of_their_names_in_arguments_too() {
+    let session = Session::with_special(&MARKS);
+    let (mut n_cases, mut wrong) = (0, Vec::new());
+    for format in formats() {
+        let mut grammars = Grammars::new(&session, &format, "auto");
+        for case in document(&format)["cases"].as_array().unwrap() {
+            let (name, reasoning) = (case["name"].as_str().unwrap(), case["reasoning"].as_str().unwrap());
+            // Marks that are data, or of reasoning that is not asked for, are text alone.
+            let has_other_marks =
+                name.starts_with("marker") || name.starts_with("reasoning") && reasoning == "never";
+            if case["refused"].is_string() || has_other_marks {
+                continue;
+            }
+            n_cases += 1;
+            let text = case["text"].as_str().unwrap();
+            for text in [text.into(), with_tokens(text)] {
+                if !grammars.accept_pieces(reasoning, &text) {
+                    wrong.push(format!("{format} {name} {reasoning}: {text}"));
+                }
+            }
+        }
+    }
+    assert!(n_cases > 300 && wrong.is_empty(), "{} of {n_cases}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn strings_of_json_hide_the_mark_that_ends_the_call() {
+    let session = Session::new(&[]);
+    for (format, begin, end) in [
+        ("qwen_3", "<tool_call>\n{\"name\": \"f\", \"arguments\": ", "}\n</tool_call>"),
+        ("functionary_v3_1", "<function=f>", "</function>"),
+        ("hunyuan", "<tool_calls>[{\"name\": \"f\", \"arguments\": ", "}]</tool_calls>"),
+        ("harmony", " to=functions.f<|channel|>commentary json<|message|>", "<|call|>"),
+    ] {
+        let mark = end.trim_start_matches(['}', ']', '\n']);
+        let mut options = ToolCallOptions::new(format);
+        options.tool_choice = "required".to_owned();
+        let hidden = match mark.split_once('/') {
+            Some((before, after)) => format!("{before}\\/{after}"),
+            None => mark.replacen('<', "\\u003c", 1),
+        };
+        for (schema, key, value) in [
+            (json!({"type": "string"}), "a", "x{}y"),
+            (json!({"type": "string", "minLength": 2, "maxLength": 30}), "a", "x{}y"),
+            (json!({"type": "array", "items": {"type": "string"}}), "a", "x{}y"),
+            (json!({}), "a", "{}{}"),
+            (json!({"enum": ["other", format!("x{mark}y")]}), "a", "x{}y"),
+            (json!({"const": [format!("x{mark}y")]}), "a", "x{}y"),
+            (json!({"type": "string", "pattern": "^x"}), "a", "x{}y"),
+            (json!({"type": "string"}), "b", "x{}y"),
+            (json!({"type": "object"}), "a", "x{}y"),
+            (json!({"type": "object", "properties": {(format!("x{mark}y")): {}}}), "a", "x{}y"),
+        ] {
+            let parameters = match key {
+                "a" => json!({"type": "object", "properties": {"a": schema}, "required": ["a"]}),
+                _ => json!({"type": "object"}),
+            };
+            let tools = json!([{"name": "f", "parameters": parameters}]).to_string();
+            let grammar = session.compile(compiled(&tools, &options).unwrap().grammar);
+            let is_taken = |mark: &str| {
+                let value = format!("\"{}\"", value.replace("{}", mark));
+                let value = match (&schema["type"], &schema["const"]) {
+                    (Value::String(kind), _) if kind == "array" => format!("[{value}]"),
+                    (Value::String(kind), _) if kind == "object" => format!("{{{value}: 1}}"),
+                    (_, Value::Array(_)) => format!("[{value}]"),
+                    _ => value,
+                };
+                session.is_text(&grammar, &format!("{begin}{{\"{key}\": {value}}}{end}").into())
+            };
+            assert!(!is_taken(mark), "{format} {schema}");
+            assert!(is_taken(&hidden), "{format} {schema}");
+            assert!(is_taken("other") || schema.to_string().contains(mark), "{format} {schema}");
+        }
+    }
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Lowering<'_, '_> {
             StringSet::Words(_) => false,
             StringSet::Constrained(constraint) => {
                 constraint.patterns.is_empty()
-                    && self.excluded.is_empty()
+                    && self.surroundings.excluded.is_empty()
                     && constraint.max.is_none_or(|max| max >= MANY_CHARS)
             }
         });
@@ -221,8 +221,9 @@ impl Lowering<'_, '_> {
         match elements.and_then(|elements| Some((elements, elements.item?))) {
             None => Ok(value),
             Some((elements, (begin, end))) => {
-                let begin = self.builder.literal(begin);
-                Ok(self.whole_element(elements, begin, value, end.into()))
+                let begin = self.mark(begin);
+                let end = self.surroundings.mark(end);
+                Ok(self.whole_element(elements, begin, value, end))
             }
         }
     }

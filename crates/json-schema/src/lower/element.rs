@@ -33,6 +33,14 @@ impl<'a> Lowering<'_, 'a> {
         if is_optional { self.builder.alt(&[value, padded]) } else { padded }
     }
 
+    /// A mark of the style.
+    pub(crate) fn mark(&mut self, text: &str) -> ExprId {
+        match text {
+            "" => self.builder.epsilon(),
+            _ => self.builder.terminal(self.surroundings.mark(text)),
+        }
+    }
+
     /// A member of an object up to the end of its value, under a name as it is written.
     pub(crate) fn named_element(
         &mut self,
@@ -41,10 +49,14 @@ impl<'a> Lowering<'_, 'a> {
         schema: NodeId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let start = [elements.begin.as_bytes(), name, elements.after_name.as_bytes()].concat();
-        let start = self.builder.literal(start);
+        let mark = |text| self.surroundings.mark(text);
+        let start = Regex::concat([mark(elements.begin), Regex::literal(name), mark(elements.after_name)]);
+        let end = match elements.end {
+            End::Mark => Regex::epsilon(),
+            End::Name => Regex::concat([mark(elements.mark), Regex::literal(elements.after_mark(name))]),
+        };
+        let start = self.builder.terminal(start);
         let value = self.node(Form::Element, schema, depth)?;
-        let end = elements.end_of(name);
         Ok(self.whole_element(elements, start, value, end))
     }
 
@@ -54,13 +66,13 @@ impl<'a> Lowering<'_, 'a> {
         elements: &Elements,
         start: ExprId,
         value: ExprId,
-        end: Vec<u8>,
+        end: Regex,
     ) -> ExprId {
         match elements.end {
             End::Mark => self.builder.seq(&[start, value]),
             End::Name => {
                 let space = self.space();
-                let end = self.builder.literal(end);
+                let end = self.builder.terminal(end);
                 self.builder.seq(&[space, start, value, end])
             }
         }
@@ -74,9 +86,9 @@ impl<'a> Lowering<'_, 'a> {
         schema: NodeId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
-        let begin = self.builder.literal(elements.begin);
+        let begin = self.mark(elements.begin);
         let name = self.builder.terminal(names);
-        let after_name = self.builder.literal(elements.after_name);
+        let after_name = self.mark(elements.after_name);
         let value = self.node(Form::Element, schema, depth)?;
         Ok(self.builder.seq(&[begin, name, after_name, value]))
     }
@@ -125,7 +137,7 @@ impl<'a> Lowering<'_, 'a> {
         while let Some(&(open, _)) = ways.first() {
             let same: Vec<ExprId> = ways.extract_if(.., |way| way.0 == open).map(|way| way.1).collect();
             let value = self.builder.alt(&same);
-            let open = self.builder.literal(open);
+            let open = self.mark(open);
             members.push(self.builder.seq(&[open, value]));
         }
         let values = self.builder.alt(&members);
@@ -141,7 +153,7 @@ impl<'a> Lowering<'_, 'a> {
         place: PlaceId,
     ) -> Result<ExprId, SchemaError> {
         if sets.iter().any(StringSet::is_any) {
-            let text = self.excluded.kept(elements.text.clone());
+            let text = self.surroundings.excluded.kept(elements.text.clone());
             return Ok(self.builder.terminal(text));
         }
         let mut listed: Vec<&str> = Vec::new();
@@ -151,14 +163,14 @@ impl<'a> Lowering<'_, 'a> {
                 StringSet::Words(words) => {
                     self.graph.spend(place, words.len() as u64)?;
                     listed.extend(words.iter().filter(|word| {
-                        !word.contains(elements.mark) && self.excluded.allows(word.as_bytes())
+                        !word.contains(elements.mark) && self.surroundings.excluded.allows(word.as_bytes())
                     }));
                 }
                 StringSet::Constrained(constraint) => {
                     let regex = self.raw_constrained(elements, constraint, place)?;
                     // Patterns say themselves what a string may hold.
                     let is_filtered = constraint.patterns.is_empty();
-                    let regex = if is_filtered { self.excluded.kept(regex) } else { regex };
+                    let regex = if is_filtered { self.surroundings.excluded.kept(regex) } else { regex };
                     members.push(self.builder.terminal(regex));
                 }
             }

@@ -231,6 +231,11 @@ impl<'a> Lowering<'_, 'a> {
                 }
             }
         };
+        // The word of a token is not to be divided.
+        if words.iter().any(|word| std::str::from_utf8(word).is_err()) {
+            let word = self.builder.terminal(Regex::words(words));
+            return Ok(Some(vec![vec![Part::Symbol(word)]]));
+        }
         Ok(Some(words.iter().map(|word| word.iter().map(|&byte| Part::Byte(byte)).collect()).collect()))
     }
 

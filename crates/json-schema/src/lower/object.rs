@@ -178,7 +178,7 @@ impl<'a> Lowering<'_, 'a> {
                     self.graph.refuse(place, "properties", reason)?;
                 }
                 let written = names.written(property.name);
-                if self.excluded.allows(&written) { vec![written] } else { Vec::new() }
+                if self.surroundings.excluded.allows(&written) { vec![written] } else { Vec::new() }
             }
         };
         let colon = self.symbols(form).colon;

@@ -8,6 +8,7 @@ use maskwright_grammar::{ExprId, RuleId};
 use crate::decimal::Multiple;
 use crate::doubles::apart_from_bounds;
 use crate::error::Kind;
+use crate::excluded::Surroundings;
 use crate::lower::Lowering;
 use crate::multiples::{DEAD, Dfa, SYMBOLS};
 use crate::notation::{Notation, Quotes};
@@ -51,22 +52,27 @@ impl<'a> Lowering<'_, 'a> {
 
     /// Any string, in any spelling.
     pub(crate) fn any_string(&self) -> Regex {
-        self.readable(self.excluded.kept_strings(self.notation, self.notation.any_string.clone()))
+        self.readable(
+            self.surroundings.excluded.kept_strings(&self.notation, self.notation.any_string.clone()),
+        )
     }
 
-    /// The strings that readers do not take for the end of an element.
+    /// The strings in which readers see no end of the value.
     pub(crate) fn readable(&self, strings: Regex) -> Regex {
-        self.unreadable.kept_strings(self.notation, strings)
+        self.surroundings.ends.kept_strings(&self.notation, strings)
     }
 
     /// The spellings of a string, with quotes: none if it cannot be written.
     pub(crate) fn words(&self, text: &str) -> Vec<Vec<u8>> {
-        let allowed = |quotes: &Quotes| {
-            let word = quotes.word(text)?;
-            let spelled = quotes.inside(&word);
-            (self.excluded.allows(spelled) && self.unreadable.allows(spelled)).then_some(word)
+        let of = |quotes: &Quotes| {
+            let Surroundings { excluded, ends, .. } = &self.surroundings;
+            let mut inside = quotes.inside(text).filter(|inside| excluded.allows(inside))?;
+            if !ends.allows(&inside) {
+                inside = ends.hidden(&inside).filter(|_| quotes.is_of_json())?;
+            }
+            Some(quotes.words(&inside).collect::<Vec<_>>())
         };
-        self.notation.quotes.iter().filter_map(allowed).collect()
+        self.notation.quotes.iter().filter_map(of).flatten().collect()
     }
 
     fn constrained(&mut self, constraint: &StringConstraint, place: PlaceId) -> Result<Regex, SchemaError> {
@@ -89,13 +95,15 @@ impl<'a> Lowering<'_, 'a> {
                     }
                 }
             }
-            ways.push(quotes.around(Regex::intersection(bodies)));
+            let body = Regex::intersection(bodies);
+            let body = if quotes.is_of_json() { self.surroundings.ends.all_hidden(body) } else { body };
+            ways.push(quotes.around(body));
         }
         let strings = Regex::union(ways);
         // Patterns say themselves what a string may hold.
         let is_filtered = constraint.patterns.is_empty();
-        let strings = if is_filtered { self.excluded.kept_strings(self.notation, strings) } else { strings };
-        Ok(self.readable(strings))
+        let excluded = &self.surroundings.excluded;
+        Ok(if is_filtered { excluded.kept_strings(&self.notation, strings) } else { strings })
     }
 
     /// The spellings of a constant, at least one: as in the schema, and in digits. With [`Numbers::Any`], a whole one may also
@@ -125,7 +133,7 @@ impl<'a> Lowering<'_, 'a> {
             return None;
         }
         let mut spellings: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
-        let Notation { null, true_, false_, .. } = self.notation;
+        let Notation { null, true_, false_, .. } = &*self.notation;
         let constants = [(shape.has_null, null), (shape.has_true, true_), (shape.has_false, false_)];
         let constants = constants.into_iter().filter(|(has_it, _)| *has_it).map(|(_, word)| word.clone());
         for set in &shape.strings {

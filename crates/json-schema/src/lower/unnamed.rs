@@ -86,12 +86,14 @@ impl<'a> Lowering<'_, 'a> {
                 let are_free = !set.classes.iter().any(|class| class.schema == NodeId::NEVER);
                 if class.is_none() && are_free {
                     key = match self.names(form) {
-                        Some(_) => self.excluded.kept(key),
-                        None => self.excluded.kept_strings(self.notation, key),
+                        Some(_) => self.surroundings.excluded.kept(key),
+                        None => self.surroundings.excluded.kept_strings(&self.notation, key),
                     };
                 }
-                let is_any =
-                    self.excluded.is_empty() && keys.is_empty() && class.is_none() && set.classes.is_empty();
+                let is_any = self.surroundings.excluded.is_empty()
+                    && keys.is_empty()
+                    && class.is_none()
+                    && set.classes.is_empty();
                 let counted = self.once_each(form, &key);
                 match if is_any { Size::Many } else { self.graph.size(&counted, place)? } {
                     Size::Words(0) => continue,

@@ -166,6 +166,19 @@ pub(crate) enum NameForm {
     DottedPython,
 }
 
+impl Calls {
+    /// The marks at which readers see the end of a call or of all calls.
+    pub(crate) fn end_marks(&self) -> Vec<&str> {
+        let ends = self.forms.iter().filter_map(|form| form.last()).chain(&self.end);
+        let texts =
+            ends.filter_map(|part| if let Part::Text(text) = part { Some(text.trim()) } else { None });
+        let mut marks: Vec<&str> = texts.filter_map(|text| text.find('<').map(|at| &text[at..])).collect();
+        marks.sort_unstable();
+        marks.dedup();
+        marks
+    }
+}
+
 impl Family {
     /// Whether a chat template is of this family.
     pub(crate) fn has_template(&self, template: &str) -> bool {

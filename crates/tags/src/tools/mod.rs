@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::SpecialNames;
-use maskwright_json_schema::{Report, SchemaConfig, Status, parse_json};
+use maskwright_json_schema::{Report, SchemaConfig, Status, Style, parse_json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -281,7 +281,7 @@ fn note_tools(report: &mut Report, request: &Faulty, left_out: Vec<LeftOut>) {
 }
 
 fn compile_once(
-    family: &Family,
+    family: &'static Family,
     tools: &[Tool],
     how: HowOften,
     options: &ToolCallOptions,
@@ -298,11 +298,14 @@ fn compile_once(
 
 /// Sets where messages locate each schema in the request, and options that structural tags cannot express. `owners`: the tools
 /// that schemas belong to, by place in the tag.
-fn adjust(format: &mut Format<'_>, family: &Family, tools: &[Tool], owners: &HashMap<String, usize>) {
+fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], owners: &HashMap<String, usize>) {
     let show = |format: &mut Format<'_>| adjust(format, family, tools, owners);
     match &mut format.kind {
         Kind::Schema(schema) => {
             schema.is_one_line = family.calls.is_one_line;
+            if schema.style == Style::Json {
+                schema.ends = family.calls.end_marks();
+            }
             schema.shown_at = owners.get(&schema.at).map(|&tool| tools[tool].schema_at.clone());
         }
         Kind::AnyText(any) => any.is_up_to_end = true,
