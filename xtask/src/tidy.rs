@@ -51,6 +51,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "maskwright-error",
             "maskwright-grammar",
             "maskwright-json-schema",
+            "maskwright-lark",
             "maskwright-syntax",
         ],
     ),

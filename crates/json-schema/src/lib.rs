@@ -229,6 +229,12 @@ pub fn compile_within(
     compile_graph(graph, schema)
 }
 
+/// The strings of JSON for the texts of `texts`, without their quotes; canonical ones, and escapes where they hide the marks `ends`.
+#[doc(hidden)]
+pub fn json_strings(texts: &Regex, ends: &[&str]) -> Regex {
+    Excluded::new(ends).all_hidden(escape::spell(texts))
+}
+
 fn compile_graph<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<CompiledSchema, SchemaError> {
     let config = graph.config;
     match grammar_of(&mut graph, schema) {

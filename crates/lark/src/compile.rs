@@ -8,7 +8,7 @@ use maskwright_grammar::{
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, ignored_keywords, lark_order};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::config::{LarkConfig, LarkGrammar, LexerKind};
+use crate::config::{LarkConfig, LarkDialect, LarkGrammar, LexerKind};
 use crate::definitions::{Definitions, load};
 use crate::error::{Fault, LarkError};
 use crate::indentation::{layout, newline};
@@ -64,7 +64,7 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
     if let Some(at) = newline {
         kept[at] = true;
     }
-    let mut terminals = terminals(&rules.terminals, &kept, &definitions, &config.special, fuel)?;
+    let mut terminals = terminals(&rules.terminals, &kept, &definitions, config, fuel)?;
     let n_defined = terminals.terminals.len();
     let names: FxHashSet<&str> = definitions.ignored.iter().map(|(name, _)| name.as_str()).collect();
     let mut ignored: Vec<usize> =
@@ -110,11 +110,8 @@ fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Resul
         declared: rules.declared,
         ignored: ignored.into_iter().map(TerminalId::from_index).collect(),
     };
-    let over_bytes = if is_over_bytes {
-        Some(over_bytes(&lexed, &spans, &rules.schemas, &config.schemas, fuel)?)
-    } else {
-        None
-    };
+    let over_bytes =
+        if is_over_bytes { Some(over_bytes(&lexed, &spans, &rules.schemas, config, fuel)?) } else { None };
     Ok(LarkGrammar { lexed, regexps, lexer: config.lexer, indentation, over_bytes })
 }
 
@@ -196,7 +193,7 @@ fn terminals(
     texts: &[NamedText],
     kept: &[bool],
     definitions: &Definitions,
-    special: &SpecialNames,
+    config: &LarkConfig<'_>,
     fuel: &Fuel,
 ) -> Result<Terminals, Fault> {
     let mut terminals = Vec::new();
@@ -210,8 +207,15 @@ fn terminals(
         return Err(Fault::limit(text.span, message).with_hint(hint));
     }
     for text in texts.iter().zip(kept).filter_map(|(text, &is_kept)| is_kept.then_some(text)) {
-        terminals.push(terminal(text, definitions, fuel)?);
-        more.push(spelled(text, special)?);
+        let terminal = terminal(text, definitions, fuel)?;
+        let is_ignored = definitions.ignored.iter().any(|(name, _)| *name == terminal.name);
+        let may_be_empty =
+            config.dialect == LarkDialect::Llguidance && !is_ignored && !terminal.pattern.has_look();
+        if terminal.pattern.min_width() == 0 && !may_be_empty {
+            return Err(matches_empty(text));
+        }
+        terminals.push(terminal);
+        more.push(spelled(text, &config.special)?);
         regexps.push(text.text.to_regexp());
         spans.push(text.span);
     }
@@ -231,16 +235,6 @@ fn terminals(
 fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<LarkTerminal, Fault> {
     let pattern =
         parse(&text.text, text.span, fuel).map_err(|fault| located(fault, text.body, definitions, fuel))?;
-    if pattern.min_width() == 0 {
-        let what = match text.body {
-            Some(_) => format!("the terminal `{}`", text.name),
-            None => "this pattern".to_owned(),
-        };
-        let message = format!("{what} matches the empty text");
-        return Err(Fault::new(text.span, message).with_hint(
-            "let it match at least one character, and write `?` where it is used; or make it a rule",
-        ));
-    }
     Ok(LarkTerminal {
         name: text.name.clone(),
         pattern,
@@ -249,6 +243,16 @@ fn terminal(text: &NamedText, definitions: &Definitions, fuel: &Fuel) -> Result<
         flags: Flags::from_letters(&text.text.flags).expect("a pattern with other flags was not read"),
         priority: text.priority,
     })
+}
+
+fn matches_empty(text: &NamedText) -> Fault {
+    let what = match text.body {
+        Some(_) => format!("the terminal `{}`", text.name),
+        None => "this pattern".to_owned(),
+    };
+    let message = format!("{what} matches the empty text");
+    Fault::new(text.span, message)
+        .with_hint("let it match at least one character, and write `?` where it is used; or make it a rule")
 }
 
 /// The readings of a string that contain special tokens, perhaps also its text; `None` if no names are in it, or it is not a

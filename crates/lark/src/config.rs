@@ -33,6 +33,18 @@ pub enum LexerKind {
     DynamicComplete,
 }
 
+/// Whose dialect a grammar is in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum LarkDialect {
+    /// Lark's.
+    #[default]
+    Lark,
+    /// llguidance's, as far as Lark has it: with [`LexerKind::DynamicComplete`], a terminal is all that its pattern can match, in whatever
+    /// order of trying, and this may be the empty text. (A pattern with assertions is read as in Lark.)
+    Llguidance,
+}
+
 /// The names of the terminals that make indentation part of a grammar.
 ///
 /// After a `newline` token outside of brackets, the blanks at its end are the new line's indentation: more
@@ -99,6 +111,8 @@ pub struct LarkConfig<'a> {
     /// Names of special tokens. A string in a rule, or one that is a whole terminal, is also read with the tokens that it names;
     /// it stays one token of the lexer. Other strings in terminals, and patterns, are read only as text.
     pub special: SpecialNames,
+    /// Whose dialect it is.
+    pub dialect: LarkDialect,
     /// Finds the grammars and schemas that are imported, before the built-in ones; files are the caller's to read.
     pub resolver: Option<&'a Resolver<'a>>,
 }
@@ -111,6 +125,7 @@ impl Default for LarkConfig<'_> {
             indentation: None,
             schemas: SchemaConfig::default(),
             special: SpecialNames::default(),
+            dialect: LarkDialect::default(),
             resolver: None,
         }
     }
@@ -124,6 +139,7 @@ impl fmt::Debug for LarkConfig<'_> {
             .field("indentation", &self.indentation)
             .field("schemas", &self.schemas)
             .field("special", &self.special)
+            .field("dialect", &self.dialect)
             .field("has_resolver", &self.resolver.is_some())
             .finish()
     }

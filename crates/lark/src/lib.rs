@@ -44,7 +44,7 @@ mod used;
 
 pub use builtin::{Builtin, builtin, builtin_names};
 pub use compile::parse_lark;
-pub use config::{Indentation, LarkConfig, LarkGrammar, LexerKind};
+pub use config::{Indentation, LarkConfig, LarkDialect, LarkGrammar, LexerKind};
 pub use error::LarkError;
 pub use import::{ImportRequest, ImportedGrammar, Resolver};
 pub use maskwright_grammar::Tabs;

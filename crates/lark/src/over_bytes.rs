@@ -13,6 +13,7 @@ use maskwright_json_schema::{SchemaConfig, SchemaError, compile_str};
 use maskwright_lexing::{Chains, Counting, LarkTerminal, LexError, Pattern, Surroundings, Words};
 use rustc_hash::FxHashMap;
 
+use crate::config::{LarkConfig, LarkDialect};
 use crate::error::Fault;
 use crate::first_bytes::{first_bytes, terminals_in_use};
 use crate::in_context::{Looking, OTHER_LEXERS, in_context};
@@ -29,20 +30,21 @@ pub(crate) fn over_bytes(
     lexed: &LexedGrammar<LarkTerminal>,
     spans: &[Span],
     schemas: &[NestedSchema],
-    config: &SchemaConfig,
+    config: &LarkConfig<'_>,
     fuel: &Fuel,
 ) -> Result<Grammar, Fault> {
     let out_of_fuel = |error| Fault::fuel(TOP, error);
     let schemas: Vec<Grammar> =
-        schemas.iter().map(|schema| texts(schema, config, fuel)).collect::<Result<_, _>>()?;
-    let Read { surroundings, languages, ignored, first } = read(lexed, spans, &schemas, fuel)?;
+        schemas.iter().map(|schema| texts(schema, &config.schemas, fuel)).collect::<Result<_, _>>()?;
+    let Read { surroundings, languages, ignored, first } =
+        read(lexed, spans, &schemas, config.dialect, fuel)?;
     let mut symbols = Symbols::default();
     let start = symbols.builder.declare("start");
     let (ignored, last) = symbols.ignored(ignored);
     let mut words: Vec<ExprId> = languages
         .into_iter()
         .map(|language| {
-            let word = symbols.terminal(language);
+            let word = symbols.word(language);
             symbols.builder.seq(&[word, ignored])
         })
         .collect();
@@ -84,6 +86,7 @@ fn read<'a>(
     lexed: &'a LexedGrammar<LarkTerminal>,
     spans: &[Span],
     schemas: &[Grammar],
+    dialect: LarkDialect,
     fuel: &Fuel,
 ) -> Result<Read<'a>, Fault> {
     let terminals = &lexed.terminals;
@@ -158,6 +161,10 @@ fn read<'a>(
         _ if !in_use(id) => Ok(Words::Plain(Regex::empty())),
         Ok(at) => words_of(at),
         Err(_) => {
+            let all = terminals[id].pattern.language().filter(|_| dialect == LarkDialect::Llguidance);
+            if let Some(all) = all {
+                return Ok(Words::Plain(all));
+            }
             let words = terminals[id].pattern.words(id as u32, fuel);
             words.map(Words::Plain).map_err(|error| unreadable(error, id))
         }
@@ -185,6 +192,18 @@ struct Symbols {
 }
 
 impl Symbols {
+    /// A word of a terminal, which may match the empty text.
+    fn word(&mut self, language: Words) -> ExprId {
+        match language {
+            Words::Plain(words) if words.is_nullable() => {
+                let some = words.difference(&Regex::epsilon());
+                let some = self.terminal(Words::Plain(some));
+                self.builder.optional(some)
+            }
+            other => self.terminal(other),
+        }
+    }
+
     fn terminal(&mut self, language: Words) -> ExprId {
         if let Words::Plain(words) = &language {
             match words.node() {

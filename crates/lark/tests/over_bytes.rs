@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId};
-use maskwright_lark::{LarkConfig, LarkError, LarkGrammar, LexerKind, parse_lark};
+use maskwright_lark::{LarkConfig, LarkDialect, LarkError, LarkGrammar, LexerKind, parse_lark};
 use maskwright_lexing::find_prefix;
 use maskwright_oracle::Oracle;
 use proptest::prelude::*;
@@ -217,6 +217,30 @@ fn texts_are_those_that_lark_accepts() {
             assert_eq!(oracle.is_word(&text), accepted.contains(shown), "{shown} of {source}");
         }
     }
+}
+
+/// In llguidance's dialect a terminal is a regular language, and may have the empty text; in Lark's it is a match of Python's `re`.
+#[test]
+fn terminals_of_llguidance_are_languages() {
+    let config = LarkConfig {
+        lexer: LexerKind::DynamicComplete,
+        dialect: LarkDialect::Llguidance,
+        ..LarkConfig::default()
+    };
+    for (source, right, wrong) in [
+        ("start: \"x\" /y*/ \"z\"", &["xz", "xyyz"][..], &["xy", "yz"][..]),
+        ("start: A+\nA: /y*/", &["", "yyy"], &["x"]),
+        ("start: A \"z\"\nA: /x|xy/", &["xz", "xyz"], &["z"]),
+        ("start: A \"z\"\nA: /x*?/\n%ignore \"y\"", &["z", "xxz", "yxyz"], &["xyxz"]),
+    ] {
+        let grammar = parse_lark(source, "test.lark", &config, &Fuel::unlimited()).unwrap();
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        right.iter().for_each(|text| assert!(oracle.is_word(text.as_bytes()), "{text} of {source}"));
+        wrong.iter().for_each(|text| assert!(!oracle.is_word(text.as_bytes()), "{text} of {source}"));
+        assert!(source.contains("x|xy") || read(source).is_err(), "{source}");
+    }
+    let ignored = parse_lark("start: \"x\"\n%ignore /y*/", "test.lark", &config, &Fuel::unlimited());
+    assert!(ignored.unwrap_err().message().contains("matches the empty text"));
 }
 
 #[test]

@@ -41,28 +41,28 @@ impl Pattern {
     pub fn words(&self, terminal: u32, fuel: &Fuel) -> Result<Regex, LexError> {
         let terminals = [LexerTerminal::new(terminal, self.clone())];
         let lexer = Lexer::new(&terminals, Discipline::LeftmostFirst, LexerLimits::default(), fuel)?;
-        if let Some(regex) = unordered(self)
+        if let Some(regex) = self.language()
             && is_language(&lexer, &regex, fuel)?
         {
             return Ok(regex);
         }
         graph(&lexer, fuel)?.into_regex(fuel)
     }
-}
 
-/// What the pattern matches in any order of trying; `None` if it has assertions.
-fn unordered(pattern: &Pattern) -> Option<Regex> {
-    let all = |parts: &[Pattern]| parts.iter().map(unordered).collect::<Option<Vec<_>>>();
-    Some(match pattern.node() {
-        PatternNode::Empty => Regex::epsilon(),
-        PatternNode::Bytes(set) => Regex::bytes(*set),
-        PatternNode::Class(ranges) => Regex::char_class(ranges),
-        PatternNode::Literal(bytes) => Regex::literal(bytes),
-        PatternNode::Concat(parts) => Regex::concat(all(parts)?),
-        PatternNode::Alternation(parts) => Regex::union(all(parts)?),
-        PatternNode::Repeat { inner, min, max, .. } => unordered(inner)?.repeat(*min, *max),
-        PatternNode::Look { .. } => return None,
-    })
+    /// What the pattern matches if its alternatives and repetitions are tried in any order; `None` if it has assertions.
+    pub fn language(&self) -> Option<Regex> {
+        let all = |parts: &[Pattern]| parts.iter().map(Pattern::language).collect::<Option<Vec<_>>>();
+        Some(match self.node() {
+            PatternNode::Empty => Regex::epsilon(),
+            PatternNode::Bytes(set) => Regex::bytes(*set),
+            PatternNode::Class(ranges) => Regex::char_class(ranges),
+            PatternNode::Literal(bytes) => Regex::literal(bytes),
+            PatternNode::Concat(parts) => Regex::concat(all(parts)?),
+            PatternNode::Alternation(parts) => Regex::union(all(parts)?),
+            PatternNode::Repeat { inner, min, max, .. } => inner.language()?.repeat(*min, *max),
+            PatternNode::Look { .. } => return None,
+        })
+    }
 }
 
 /// Whether a word ends at `state`.

@@ -147,7 +147,8 @@ impl Anchors<'_> {
             Kind::Tokens { .. } if after.are_excluded && after.texts.is_empty() => Known::Begun,
             Kind::AnyText(_) if after.are_excluded && after.tokens.is_empty() => Known::Begun,
             Kind::AnyText(any) if self.excludes_leads(any, after) => Known::Begun,
-            Kind::Pattern(_) | Kind::Grammar(_) | Kind::Tokens { .. } | Kind::AnyText(_) => at_end,
+            Kind::Pattern(_) | Kind::Grammar(_) | Kind::ToolText(_) => at_end,
+            Kind::Tokens { .. } | Kind::AnyText(_) => at_end,
             Kind::Schema(schema) => self.schema(schema, known, after).max(at_end),
             Kind::Sequence(parts) => self.sequence(parts, known, after),
             Kind::Choice(parts) => match &parts[..] {

@@ -1,5 +1,6 @@
 //! JSON Schemas, patterns and grammars inside of a tag, each read by its own front end.
 
+use maskwright_automata::Regex;
 use maskwright_grammar::{Expr, Grammar, Item, Mark};
 use maskwright_json_schema::{Around, PropertyOrder, Status, Whitespace, compile_within};
 use maskwright_syntax::parse_gbnf_with_names;
@@ -79,11 +80,21 @@ impl Lowering<'_> {
     }
 
     fn embed(&mut self, at: &str, grammar: &Grammar) -> Result<Item, TagError> {
+        self.embed_as(at, grammar, &Regex::clone)
+    }
+
+    /// The texts of a grammar, with each terminal as `written` makes it.
+    pub(crate) fn embed_as(
+        &mut self,
+        at: &str,
+        grammar: &Grammar,
+        written: &dyn Fn(&Regex) -> Regex,
+    ) -> Result<Item, TagError> {
         if let &Expr::Terminal(only) = grammar.pool().get(grammar.body(grammar.start())) {
-            return Ok(Item::Regular(grammar.terminals()[only.index()].clone()));
+            return Ok(Item::Regular(written(&grammar.terminals()[only.index()])));
         }
         let start = self.builder.embed(grammar, self.fuel, |builder, terminal| {
-            let regex = grammar.terminals()[terminal.index()].clone();
+            let regex = written(&grammar.terminals()[terminal.index()]);
             match grammar.watched().and_then(|watched| watched.mark(terminal)) {
                 Some(mark) => builder.marked_terminal(regex, mark),
                 None => builder.terminal(regex),

@@ -7,6 +7,8 @@ use maskwright_grammar::TokenSet;
 use maskwright_json_schema::Style;
 use serde_json::Value;
 
+use crate::tools::ToolText;
+
 /// A part of the text, and where the document describes it.
 #[derive(Debug)]
 pub(crate) struct Format<'a> {
@@ -24,6 +26,8 @@ pub(crate) enum Kind<'a> {
     /// `grammar`.
     Grammar(&'a str),
     Schema(Schema<'a>),
+    /// What a call gives to a custom tool; no structural tag has it.
+    ToolText(ToolText<'a>),
     AnyText(AnyText<'a>),
     Sequence(Vec<Format<'a>>),
     /// `or`.
@@ -187,7 +191,9 @@ impl Format<'_> {
     /// are not considered.
     pub(crate) fn is_unlimited(&self) -> bool {
         match &self.kind {
-            Kind::Text(_) | Kind::Pattern(_) | Kind::Grammar(_) | Kind::Schema(_) => false,
+            Kind::Text(_) | Kind::Pattern(_) | Kind::Grammar(_) | Kind::Schema(_) | Kind::ToolText(_) => {
+                false
+            }
             Kind::Token(_) | Kind::Tag(_) => false,
             // Of `exclude_token` there is exactly one.
             Kind::Tokens { min, .. } => *min == 0,

@@ -20,6 +20,7 @@ use maskwright_json_schema::{Distinct, Report, SchemaConfig};
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
 use crate::needles::{check_length, free_text, overlaps};
+use crate::tools::tool_text;
 
 /// The grammar of `format`, and the report on what is enforced. Strings also match the tokens in `special` that they name, and
 /// sessions watch the schemas at the JSON pointers `anchored`.
@@ -138,6 +139,7 @@ impl Lowering<'_> {
             Kind::Pattern(pattern) => self.pattern(&format.at, pattern)?,
             Kind::Grammar(grammar) => self.grammar(&format.at, grammar)?,
             Kind::Schema(schema) => self.schema(schema)?,
+            Kind::ToolText(text) => tool_text(self, text, ends)?,
             Kind::AnyText(any) => self.any_text(&format.at, any, ends)?,
             Kind::Choice(parts) => {
                 let parts = parts.iter().map(|part| self.format(part, ends, Item::epsilon()));

@@ -537,8 +537,11 @@ fn tools_are_read_or_refused_and_never_taken_for_any_object() {
             Some(("/0/strict", "in one place")),
         ),
         (r#"{"type": "fuction", "name": "x"}"#, Some(("/0", "did you mean `function`"))),
-        (r#"{"type": "custom", "name": "x"}"#, Some(("/0", "custom tool"))),
-        (r#"{"type": "custom", "custom": {"name": "x"}}"#, Some(("/0", "custom tool"))),
+        (r#"{"type": "custom", "name": "x", "parameters": SCHEMA}"#, Some(("/0/parameters", "custom tool"))),
+        (
+            r#"{"type": "custom", "custom": {"name": "x", "strict": true}}"#,
+            Some(("/0/custom/strict", "custom tool")),
+        ),
     ];
     let session = Session::new(&[]);
     let mut options = ToolCallOptions::new("qwen_3");

@@ -131,6 +131,10 @@ pub(crate) struct Calls {
     pub(crate) is_one: bool,
     /// The forms of a call, each with a name and arguments.
     pub(crate) forms: Vec<Vec<Part>>,
+    /// The forms of a call of a custom tool, each with a name and the tool's text as it is. Without them it is a string of JSON in the
+    /// place of the arguments, if those are JSON.
+    #[serde(default)]
+    pub(crate) custom_forms: Vec<Vec<Part>>,
 }
 
 /// A part of a call, or of what stands around calls.
@@ -145,6 +149,8 @@ pub(crate) enum Part {
     Name(NameForm),
     /// The arguments, in a style.
     Arguments(Style),
+    /// What a custom tool is given.
+    Input(()),
     /// The string as it is.
     #[serde(untagged)]
     Text(String),

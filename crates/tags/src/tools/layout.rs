@@ -14,7 +14,7 @@ use super::request::{HowOften, Tool};
 use super::{Reasons, ToolCallOptions};
 use crate::TagError;
 
-/// The field of a schema's format that says which tool it belongs to, until [`take_owners`].
+/// The field of the format of arguments that says which tool they belong to, until [`take_owners`].
 const OWNER: &str = "tool";
 
 /// Makes the tag of a message that may call `tools`, each with its schema.
@@ -175,9 +175,14 @@ impl Layouts<'_> {
 
     /// A call of each tool in each form.
     fn call_tags(&self) -> Result<Vec<Value>, TagError> {
-        let forms = &self.family.calls.forms;
+        let calls = &self.family.calls;
         let tools = self.tools.iter().enumerate();
-        tools.flat_map(|(at, tool)| forms.iter().map(move |form| self.call_tag(at, tool, form))).collect()
+        let tags = tools.flat_map(|(at, tool)| {
+            let has_own_forms = tool.custom.is_some() && !calls.custom_forms.is_empty();
+            let forms = if has_own_forms { &calls.custom_forms } else { &calls.forms };
+            forms.iter().map(move |form| self.call_tag(at, tool, form))
+        });
+        tags.collect()
     }
 
     /// A call of a tool: a tag that begins with all up to its name and ends with the last string.
@@ -190,6 +195,10 @@ impl Layouts<'_> {
                 Part::Name(name_form) => self.name(tool, *name_form)?,
                 Part::Arguments(style) => {
                     content.push(self.arguments(at, tool, *style)?);
+                    continue;
+                }
+                Part::Input(()) => {
+                    content.push(json!({"type": "any_text", "excludes": [], OWNER: at}));
                     continue;
                 }
                 other => {
@@ -222,6 +231,15 @@ impl Layouts<'_> {
             );
             return Err(TagError::malformed(&tool.at, message)
                 .with_hint("leave the tool out: on_error=\"leave_out\""));
+        }
+        if tool.custom.is_some() && style != Style::Json {
+            let message = format!(
+                "a custom tool takes a text, and the arguments of a call in the format {} have names",
+                self.family.name
+            );
+            return Err(TagError::malformed(&tool.at, message).with_hint(
+                "make it a function with one argument, a string; or leave it out: on_error=\"leave_out\"",
+            ));
         }
         let mut arguments =
             json!({"type": "json_schema", "json_schema": tool.schema(), "style": style, OWNER: at});
@@ -276,16 +294,16 @@ fn around(part: &Part) -> Value {
         Part::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
         Part::Optional(parts) => optional(sequence(parts.iter().map(around).collect())),
         // Only the forms of calls have these.
-        Part::Name(_) | Part::Arguments(_) => string(""),
+        Part::Name(_) | Part::Arguments(_) | Part::Input(()) => string(""),
     }
 }
 
-/// Takes the tools that the schemas of a tag belong to out of it, by the schemas' places.
+/// Takes the tools that the formats of arguments belong to out of a tag, by the formats' places.
 pub(crate) fn take_owners(part: &mut Value, at: String, owners: &mut HashMap<String, usize>) {
     match part {
         Value::Object(fields) => {
             if let Some(owner) = fields.remove(OWNER) {
-                owners.insert(format!("{at}/json_schema"), owner.as_u64().unwrap_or(0) as usize);
+                owners.insert(at, owner.as_u64().unwrap_or(0) as usize);
                 return;
             }
             fields.iter_mut().for_each(|(name, field)| take_owners(field, format!("{at}/{name}"), owners));
@@ -297,7 +315,7 @@ pub(crate) fn take_owners(part: &mut Value, at: String, owners: &mut HashMap<Str
     }
 }
 
-/// Writes the names of the tools that the schemas of a tag belong to in the place of their numbers.
+/// Writes the names of the tools that the formats of arguments belong to in the place of their numbers.
 pub(crate) fn name_owners(part: &mut Value, tools: &[Tool]) {
     match part {
         Value::Object(fields) => match fields.get_mut(OWNER) {

@@ -4,6 +4,7 @@
 //! Schemas keep the place that they have in the request, so errors and reports name it and the tool.
 
 mod argument;
+mod custom;
 mod family;
 mod layout;
 mod request;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use self::argument::argument_path;
+pub(crate) use self::custom::{ToolText, tool_text};
 use self::family::{Family, families};
 use self::request::{Choice, HowOften, LeftOut, Tool, read_choice, read_tools, unknown};
 use crate::format::{Format, Kind};
@@ -296,17 +298,24 @@ fn compile_once(
     compile_with(&tag, config, special, fuel, show)
 }
 
-/// Sets where messages locate each schema in the request, and options that structural tags cannot express. `owners`: the tools
-/// that schemas belong to, by place in the tag.
+/// Sets where messages locate each schema in the request, and what structural tags cannot express. `owners`: the tools that formats
+/// of arguments belong to, by place in the tag.
 fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], owners: &HashMap<String, usize>) {
     let show = |format: &mut Format<'_>| adjust(format, family, tools, owners);
+    let owner = owners.get(&format.at).map(|&tool| &tools[tool]);
+    if let Some(grammar) = owner.and_then(Tool::grammar) {
+        let is_json = matches!(format.kind, Kind::Schema(_));
+        let ends_in_json = is_json.then(|| family.calls.end_marks());
+        format.kind = Kind::ToolText(ToolText { grammar: grammar.clone(), ends_in_json });
+        return;
+    }
     match &mut format.kind {
         Kind::Schema(schema) => {
             schema.is_one_line = family.calls.is_one_line;
             if schema.style == Style::Json {
                 schema.ends = family.calls.end_marks();
             }
-            schema.shown_at = owners.get(&schema.at).map(|&tool| tools[tool].schema_at.clone());
+            schema.shown_at = owner.map(|tool| tool.schema_at.clone());
         }
         Kind::AnyText(any) => any.is_up_to_end = true,
         Kind::Sequence(parts) | Kind::Choice(parts) => parts.iter_mut().for_each(show),

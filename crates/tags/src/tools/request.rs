@@ -10,6 +10,7 @@ use maskwright_json_schema::is_keyword;
 use maskwright_syntax::nearest_name;
 
 use super::OnError;
+use super::custom::{TextGrammar, custom_fields, read_format};
 use crate::TagError;
 use crate::fields::{listed, shown};
 
@@ -23,8 +24,17 @@ pub(crate) struct Tool {
     parameters: Value,
     /// Where the request has the schema.
     pub(crate) schema_at: String,
-    /// Whether the arguments keep to the schema; else they are any object.
+    /// Whether the arguments keep to the schema, or the text of a custom tool to its grammar; else they are any object, or any text.
     pub(crate) is_strict: bool,
+    /// What a custom tool takes instead of arguments.
+    pub(crate) custom: Option<Custom>,
+}
+
+/// The text that a custom tool takes.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Custom {
+    /// `None`: it is any text.
+    grammar: Option<TextGrammar>,
 }
 
 /// The place of what is no tool in a list, and why.
@@ -33,7 +43,12 @@ pub(crate) type LeftOut = (String, TagError);
 impl Tool {
     /// What its arguments keep to.
     pub(crate) fn schema(&self) -> Value {
-        if self.is_strict { self.parameters.clone() } else { any_object() }
+        if self.is_strict || self.custom.is_some() { self.parameters.clone() } else { any_object() }
+    }
+
+    /// The grammar that the text of a custom tool keeps to.
+    pub(crate) fn grammar(&self) -> Option<&TextGrammar> {
+        self.custom.as_ref()?.grammar.as_ref().filter(|_| self.is_strict)
     }
 
     /// Whether a place of the request is in it.
@@ -122,14 +137,10 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
     let fields = tool
         .as_object()
         .ok_or_else(|| TagError::malformed(at, format!("{}, expected a tool as an object", shown(tool))))?;
-    let type_name = fields.get("type").and_then(Value::as_str);
-    if type_name == Some("custom")
-        || type_name.is_none() && fields.get("custom").is_some_and(Value::is_object)
-    {
-        let message =
-            "a custom tool, whose argument is a text of its own format, cannot be called yet; leave it out";
-        return Err(TagError::malformed(at, message.to_owned()));
+    if let Some((fields, at)) = custom_fields(fields, at) {
+        return read_custom(fields, &at, tool_at, on_error);
     }
+    let type_name = fields.get("type").and_then(Value::as_str);
     let around = fields;
     let (fields, at) = match (fields.get("function"), type_name) {
         (Some(Value::Object(function)), None | Some("function")) => (function, format!("{at}/function")),
@@ -145,21 +156,13 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
             );
         }
     };
-    let name = match fields.get("name") {
-        Some(Value::String(name)) if !name.is_empty() => name.clone(),
-        Some(Value::String(_)) | None => {
-            return Err(TagError::malformed(at, "the tool has no name".to_owned()));
-        }
-        Some(other) => {
-            let message = format!("{}, expected a name as a string", shown(other));
-            return Err(TagError::malformed(format!("{at}/name"), message));
-        }
-    };
+    let name = name_of(fields, &at)?;
     let is_strict = strict([(fields, &at), (around, tool_at)], &name)?;
     let field =
         schema_field([(fields, &at), (around, tool_at)]).map_err(|error| error.in_tool(&name, &at))?;
     let Some(field) = field else {
-        let tool = Tool { name, at: tool_at.to_owned(), parameters: any_object(), schema_at: at, is_strict };
+        let (parameters, custom) = (any_object(), None);
+        let tool = Tool { name, at: tool_at.to_owned(), parameters, schema_at: at, is_strict, custom };
         return Ok((tool, None));
     };
     let schema_at = format!("{at}/{field}");
@@ -176,6 +179,7 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
         parameters,
         schema_at: schema_at.clone(),
         is_strict,
+        custom: None,
     };
     match of_objects(schema, &schema_at) {
         Ok(parameters) => Ok((tool(parameters, is_strict), None)),
@@ -186,6 +190,37 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
             } else {
                 Err(error)
             }
+        }
+    }
+}
+
+/// A custom tool whose fields are at `at`; with what is wrong with its format, if it takes any text instead.
+fn read_custom(
+    fields: &Map<String, Value>,
+    at: &str,
+    tool_at: &str,
+    on_error: OnError,
+) -> Result<(Tool, Option<TagError>), TagError> {
+    let name = name_of(fields, at)?;
+    let (grammar, fault) = match read_format(fields, at).map_err(|error| error.in_tool(&name, at)) {
+        Ok(grammar) => (grammar, None),
+        Err(error) if on_error == OnError::AnyJson => (None, Some(error)),
+        Err(error) => return Err(error),
+    };
+    let schema_at = grammar.as_ref().map_or_else(|| at.to_owned(), |grammar| grammar.at.clone());
+    let (parameters, custom) = (json!({"type": "string"}), Some(Custom { grammar }));
+    let at = tool_at.to_owned();
+    Ok((Tool { name, at, parameters, schema_at, is_strict: true, custom }, fault))
+}
+
+/// The name of a tool whose fields are at `at`.
+fn name_of(fields: &Map<String, Value>, at: &str) -> Result<String, TagError> {
+    match fields.get("name") {
+        Some(Value::String(name)) if !name.is_empty() => Ok(name.clone()),
+        Some(Value::String(_)) | None => Err(TagError::malformed(at, "the tool has no name".to_owned())),
+        Some(other) => {
+            let message = format!("{}, expected a name as a string", shown(other));
+            Err(TagError::malformed(format!("{at}/name"), message))
         }
     }
 }
@@ -386,10 +421,10 @@ fn one(name: &str) -> Choice {
     Choice { names: Some(vec![name.to_owned()]), how: HowOften::Required, is_one: false }
 }
 
-/// The name in an object, or in its `function`.
+/// The name in an object, or in its `function` or `custom`.
 fn name_in(fields: &Map<String, Value>) -> Option<&str> {
-    let function = fields.get("function").and_then(Value::as_object).unwrap_or(fields);
-    function.get("name").and_then(Value::as_str)
+    let inner = ["function", "custom"].into_iter().find_map(|field| fields.get(field)?.as_object());
+    inner.unwrap_or(fields).get("name").and_then(Value::as_str)
 }
 
 fn unknown_tool(name: &str, tools: &[Tool]) -> TagError {

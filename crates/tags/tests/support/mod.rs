@@ -1,5 +1,7 @@
 //! Reads texts through the engine, with the bytes as tokens and some longer ones.
 
+#![allow(dead_code, reason = "not every test uses all of it")]
+
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
