@@ -275,8 +275,9 @@ impl Compiler {
     /// * `tool_choice`: "auto" (text or calls), "none", "required", the name of a tool, or a dict as OpenAI's and Anthropic's
     ///   interfaces have it, `allowed_tools` too.
     /// * `parallel`: whether a message may have several calls, where the format has that.
-    /// * `reasoning`: whether the model reasons first: False, True, or "auto" (it chooses). With True, the text begins where the
-    ///   prompt of a reasoning model ends.
+    /// * `reasoning`: whether the model reasons first: False, True, "auto" (it chooses, and writes the mark that begins the reasoning), or
+    ///   "open" (the prompt has this mark, so the text begins within the reasoning). True is "open" where the tokenizer's chat template
+    ///   writes the mark into the prompt, or the family's template does.
     /// * `text`: whether text may stand beside calls, where the format has that.
     /// * `on_error`: what becomes of a tool whose schema cannot be compiled or enforced: "raise", "leave_out" (it cannot be
     ///   called) or "any_json" (its arguments are any JSON object). `report` then says why.
@@ -320,13 +321,15 @@ impl Compiler {
             Some(format) => format.0,
             None => module.call_method1("format_of", (&this.get().tokenizer,))?.extract()?,
         };
+        let reasoning = module.call_method1("reasoning", (reasoning, &*format, &this.get().tokenizer))?;
         let mut options = ToolCallOptions::new(format);
         options.tool_choice = tool_choice;
         options.is_parallel = parallel;
         options.has_text = text;
-        options.reasoning = match module.call_method1("reasoning", (reasoning,))?.extract()? {
-            (true, true) => Reasons::Maybe,
-            (true, false) => Reasons::Always,
+        options.reasoning = match reasoning.extract()? {
+            "always" => Reasons::Always,
+            "auto" => Reasons::Maybe,
+            "open" => Reasons::Open,
             _ => Reasons::Never,
         };
         options.on_error = match &*on_error {

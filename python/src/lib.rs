@@ -109,6 +109,12 @@ mod _maskwright {
         maskwright::tool_calls::formats_of_template(template)
     }
 
+    /// Whether the prompt of a chat template may end within the reasoning of a format.
+    #[pyfunction]
+    fn template_opens_reasoning(format: &str, template: &str) -> bool {
+        maskwright::tool_calls::template_opens_reasoning(format, template)
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::errors::declare_attributes(module.py())

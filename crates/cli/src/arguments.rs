@@ -130,6 +130,8 @@ pub(crate) enum ReasoningArgument {
     Always,
     /// It may
     Auto,
+    /// It does, and the prompt has opened the reasoning: the text begins within
+    Open,
 }
 
 impl From<ReasoningArgument> for Reasons {
@@ -138,6 +140,7 @@ impl From<ReasoningArgument> for Reasons {
             ReasoningArgument::Never => Reasons::Never,
             ReasoningArgument::Always => Reasons::Always,
             ReasoningArgument::Auto => Reasons::Maybe,
+            ReasoningArgument::Open => Reasons::Open,
         }
     }
 }

@@ -144,7 +144,8 @@ pub use special_text::GrammarWarning;
 /// How families of models write calls of tools: the options of [`GrammarSource::tool_calls`].
 pub mod tool_calls {
     pub use maskwright_tags::{
-        OnError, Reasons, ToolCallOptions, ToolFormat, formats_of_template, tool_formats,
+        OnError, Reasons, ToolCallOptions, ToolFormat, formats_of_template, template_opens_reasoning,
+        tool_formats,
     };
 }
 

@@ -49,8 +49,8 @@ use serde_json::Value;
 
 pub use error::TagError;
 pub use tools::{
-    OnError, Reasons, ToolCallOptions, ToolFormat, compile_tool_calls, formats_of_template, tool_call_tag,
-    tool_formats,
+    OnError, Reasons, ToolCallOptions, ToolFormat, compile_tool_calls, formats_of_template,
+    template_opens_reasoning, tool_call_tag, tool_formats,
 };
 
 use crate::anchors::anchored;

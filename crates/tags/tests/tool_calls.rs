@@ -13,7 +13,8 @@ use std::sync::Arc;
 use maskwright_automata::Fuel;
 use maskwright_engine::EngineGrammar;
 use maskwright_tags::{
-    OnError, Reasons, TagError, ToolCallOptions, compile_tool_calls, formats_of_template, tool_formats,
+    OnError, Reasons, TagError, ToolCallOptions, compile_tool_calls, formats_of_template,
+    template_opens_reasoning, tool_formats,
 };
 use serde_json::{Value, json};
 use support::Session;
@@ -311,6 +312,66 @@ fn each_format_compiles_with_each_option() {
 }
 
 /// A template fits one format at most.
+#[test]
+fn reasoning_that_the_prompt_opened_ends_with_its_mark() {
+    let session = Session::new(&[]);
+    let tools = document("tools").to_string();
+    let call = "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Rome\"}}\n</tool_call>";
+    for (format, end, call) in [
+        ("qwen_3", "\n</think>\n\n", call),
+        (
+            "kimi_k2",
+            "</think>",
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{\"city\": \"Rome\"}<|tool_call_end|><|tool_calls_section_end|>",
+        ),
+        ("mistral_v13", "[/THINK]", "[TOOL_CALLS]get_weather[ARGS]{\"city\": \"Rome\"}"),
+    ] {
+        let mut options = ToolCallOptions::new(format);
+        options.reasoning = Reasons::Open;
+        let grammar = session.compile(compiled(&tools, &options).unwrap().grammar);
+        let is_taken = |text: String| session.is_text(&grammar, &text.into());
+        assert!(is_taken(format!("I think{end}{call}")), "{format}");
+        assert!(is_taken(format!("I think{end}It rains.")), "{format}");
+        // Without its end, all of it would be reasoning.
+        assert!(!is_taken(format!("I think.{call}")) && !is_taken("I think.".to_owned()), "{format}");
+    }
+}
+
+#[test]
+fn templates_show_whether_the_prompt_opens_the_reasoning() {
+    // The ends of templates: Qwen3-4B-Thinking-2507, Qwen 3 (which opens and closes it), Qwen 2.5, Kimi K2.6, DeepSeek V3.1.
+    for (format, end, opens) in [
+        (
+            "qwen_3",
+            r"{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n<think>\n' }}{%- endif %}",
+            true,
+        ),
+        (
+            "qwen_3",
+            r"{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %}{%- endif %}",
+            false,
+        ),
+        (
+            "qwen_3",
+            r#"<think> {%- if add_generation_prompt %}{{- "<|im_start|>assistant\n" }}{%- endif %}"#,
+            false,
+        ),
+        (
+            "kimi_k2",
+            "{%- if add_generation_prompt -%}<|im_assistant|>assistant<|im_middle|>{%- if thinking is defined and thinking is false -%}<think></think>{%- else -%}<think>{%- endif -%}{%- endif -%}",
+            true,
+        ),
+        (
+            "deepseek_v3_1",
+            "{%- if add_generation_prompt and ns.is_last_user %}{{'<｜Assistant｜>'}}{%- if not thinking %}{{'</think>'}}{%- else %}{{'<think>'}}{%- endif %}{% endif %}",
+            true,
+        ),
+        ("llama", "{%- if add_generation_prompt %}{{- '<think>' }}{%- endif %}", false),
+    ] {
+        assert_eq!(template_opens_reasoning(format, end), opens, "{end}");
+    }
+}
+
 #[test]
 fn templates_tell_formats_apart() {
     for format in tool_formats() {

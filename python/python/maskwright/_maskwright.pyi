@@ -462,7 +462,7 @@ class Compiler:
         format: str | None = None,
         tool_choice: str | Mapping[str, Any] = "auto",
         parallel: bool = True,
-        reasoning: bool | Literal["auto"] = False,
+        reasoning: bool | Literal["auto", "open"] = False,
         text: bool = True,
         on_error: Literal["raise", "leave_out", "any_json"] = "raise",
         property_order: Literal["schema", "any"] = "schema",
@@ -480,8 +480,9 @@ class Compiler:
         * `tool_choice`: "auto" (text or calls), "none", "required", the name of a tool, or a dict as OpenAI's and Anthropic's
           interfaces have it, `allowed_tools` too.
         * `parallel`: whether a message may have several calls, where the format has that.
-        * `reasoning`: whether the model reasons first: False, True, or "auto" (it chooses). With True, the text begins where the
-          prompt of a reasoning model ends.
+        * `reasoning`: whether the model reasons first: False, True, "auto" (it chooses, and writes the mark that begins the reasoning), or
+          "open" (the prompt has this mark, so the text begins within the reasoning). True is "open" where the tokenizer's chat template
+          writes the mark into the prompt, or the family's template does.
         * `text`: whether text may stand beside calls, where the format has that.
         * `on_error`: what becomes of a tool whose schema cannot be compiled or enforced: "raise", "leave_out" (it cannot be
           called) or "any_json" (its arguments are any JSON object). `report` then says why.
@@ -1251,6 +1252,8 @@ def tool_formats() -> list[str]:
     """The names of the formats in which `Compiler.compile_tool_calls` can write calls."""
 def formats_of_template(template: str) -> list[str]:
     """The formats whose chat templates have the marks that `template` has."""
+def template_opens_reasoning(format: str, template: str) -> bool:
+    """Whether the prompt of a chat template may end within the reasoning of a format."""
 def before_fork() -> None:
     """Called before the process forks: waits until no thread is at work."""
 def after_fork_in_parent() -> None:

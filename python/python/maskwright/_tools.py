@@ -7,7 +7,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from maskwright._maskwright import GrammarError, formats_of_template, tool_formats
+from maskwright._maskwright import GrammarError, formats_of_template, template_opens_reasoning, tool_formats
 from maskwright._types import compiled_schema, name_of
 
 if TYPE_CHECKING:
@@ -66,15 +66,16 @@ def _dumped(value: Any) -> str:
         raise GrammarError(f"the tools are no JSON: {error}") from None
 
 
-def reasoning(given: object) -> tuple[bool, bool]:
-    """Whether there may be reasoning, and whether the model chooses."""
+def reasoning(given: object, format: str, tokenizer: Tokenizer) -> str:
+    """When the model reasons: "never", "always", "auto" or "open"."""
     if given is None or given is False:
-        return False, False
+        return "never"
     if given is True:
-        return True, False
-    if given == "auto":
-        return True, True
-    raise ValueError(f'reasoning is {given!r}, expected False, True or "auto"')
+        template = tokenizer.chat_template
+        return "open" if template is not None and template_opens_reasoning(format, template) else "always"
+    if given in ("auto", "open"):
+        return str(given)
+    raise ValueError(f'reasoning is {given!r}, expected False, True, "auto" or "open"')
 
 
 def template(given: object) -> str | None:

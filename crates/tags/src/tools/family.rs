@@ -194,6 +194,18 @@ impl Family {
         })
     }
 
+    /// Whether the prompt of a chat template may end with the mark that begins reasoning: where the template asks for an answer, this
+    /// ends one of its strings, or of the texts between its statements.
+    pub(crate) fn opens_reasoning(&self, template: &str) -> bool {
+        let Some(reasoning) = &self.reasoning else { return false };
+        let asked = template.rfind("add_generation_prompt").map_or("", |at| &template[at..]);
+        // The ends of strings and of texts. A line feed at the end of a string is written as an escape.
+        asked.split(['\'', '"', '{', '}', '%']).any(|piece| {
+            let piece = piece.trim_end().trim_end_matches("\\n").trim_end();
+            piece.ends_with(reasoning.begin.trim())
+        })
+    }
+
     /// Whether users call it so.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.iter().any(|alias| alias == name)

@@ -69,6 +69,7 @@ impl Layouts<'_> {
                 let ways = [Some(block(&reasoning.begin)), reasoning.none.as_deref().map(string)];
                 parts.push(optional(choice(ways.into_iter().flatten().collect())));
             }
+            Reasons::Open => parts.push(block("")),
             _ => parts.push(block(if reasoning.is_open { "" } else { &reasoning.begin })),
         }
         Ok(())

@@ -79,10 +79,12 @@ pub enum Reasons {
     /// It does not.
     #[default]
     Never,
-    /// It does.
+    /// It does: the text begins where the family's own chat template ends its prompt.
     Always,
     /// The model chooses.
     Maybe,
+    /// It does, and the prompt has opened the reasoning: the text begins within ([`template_opens_reasoning`]).
+    Open,
 }
 
 /// What becomes of a tool whose schema cannot be compiled or enforced.
@@ -129,6 +131,21 @@ pub fn tool_formats() -> impl ExactSizeIterator<Item = ToolFormat> {
 pub fn formats_of_template(template: &str) -> Vec<&'static str> {
     let fitting = families().iter().filter(|family| family.has_template(template));
     fitting.map(|family| &*family.name).collect()
+}
+
+/// Whether the prompt that a chat template makes may end within the reasoning of a format: as far as its text shows, it writes the mark
+/// that begins the reasoning last, where it asks for an answer. False for formats that are not known.
+///
+/// ```
+/// # mod maskwright { pub use maskwright_tags as tool_calls; }
+/// use maskwright::tool_calls::template_opens_reasoning;
+/// let template = "...{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n<think>\\n' }}{% endif %}";
+/// assert!(template_opens_reasoning("qwen_3", template));
+/// let template = "...{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+/// assert!(!template_opens_reasoning("qwen_3", template));
+/// ```
+pub fn template_opens_reasoning(format: &str, template: &str) -> bool {
+    family(format).is_ok_and(|family| family.opens_reasoning(template))
 }
 
 /// Compiles the messages in which a model may call `tools`: a list in OpenAI's, Anthropic's or MCP's form, or an object that has one
