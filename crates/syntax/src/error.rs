@@ -84,6 +84,11 @@ impl Fault {
         Fault { kind, span, message: error.to_string(), hint: None }
     }
 
+    /// Whether a limit was reached, or the caller cancelled the work.
+    pub(crate) fn is_out_of_work(&self) -> bool {
+        matches!(self.kind, Kind::Limit | Kind::Cancelled)
+    }
+
     /// The same error, with what to do about it, in lowercase.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Fault {
         self.hint = Some(hint.into());

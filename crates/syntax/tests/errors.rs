@@ -112,6 +112,39 @@ fn errors_of_the_python_dialect() {
 }
 
 #[test]
+fn look_around_without_a_dialect_is_taken_where_python_and_javascript_agree() {
+    let fuel = || Fuel::new(1 << 22);
+    let both = "\"python\" and \"ecma\" read this pattern";
+    for (pattern, told) in [
+        ("(?=a)a", None),
+        (r"(?!foo)[a-z]{3}\d", None),
+        (r"(?=[^\n]*[0-9])[a-z0-9]{4,}(?<!9)", None),
+        (r"\b(?!x)\w+", None),
+        // `.` has carriage returns in Python, `\s` is more in JavaScript.
+        (r"(?=.*[0-9]).{4,}", Some(both)),
+        (r"(?=\s)[\s\w]*", Some(both)),
+        ("(?<=a(?#ab))b", Some("\"python\" reads this pattern")),
+        (r"(?=\/)[^]", Some("\"ecma\" reads this pattern")),
+        ("(?=a", Some("")),
+        (r"(?=(a)\1)a", Some("")),
+    ] {
+        match (parse(pattern, Dialect::RustAscii, &fuel()), told) {
+            (Ok(language), None) => {
+                assert_eq!(language, parse(&format!("(?a){pattern}"), Dialect::Python, &fuel()).unwrap());
+            }
+            (Err(error), Some(told)) => {
+                let hint = error.hint().unwrap_or_default();
+                assert!(hint.contains(told) && hint.is_empty() == told.is_empty(), "{pattern}: {error}");
+            }
+            (result, _) => panic!("{pattern}: {:?}", result.map(|_| "taken")),
+        }
+        // A dialect that is named has what it has.
+        let error = parse(pattern, Dialect::Rust, &fuel()).unwrap_err();
+        assert_eq!(error.hint().is_none(), told == Some(""), "{pattern}: {error}");
+    }
+}
+
+#[test]
 fn hostile_patterns_end() {
     let fuel = || Fuel::new(1 << 20);
     let deep = |n: usize| "(".repeat(n) + "a" + &")".repeat(n);

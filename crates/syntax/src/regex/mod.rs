@@ -20,7 +20,7 @@ mod python;
 mod repeat;
 mod rust;
 
-use maskwright_automata::{Fuel, Regex};
+use maskwright_automata::{Automaton, AutomatonLimits, Fuel, FuelError, Regex};
 use serde::{Deserialize, Serialize};
 
 use self::pattern::{Pattern, Sets};
@@ -42,7 +42,8 @@ pub enum Dialect {
     /// that ends the text, and a text that is matched whole has no such place.
     Python,
     /// [`Rust`](Dialect::Rust)'s syntax, but `\d`, `\w`, `\s`, `\b` and their negations are ASCII-only unless the flag `u` is
-    /// set: `(?u)\w+`. The default dialect.
+    /// set: `(?u)\w+`. A pattern with look-around is taken if [`Ecma`](Dialect::Ecma) and [`Python`](Dialect::Python) (with its
+    /// flag `a`) agree on its language. The default dialect.
     RustAscii,
 }
 
@@ -92,8 +93,13 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
     fuel.spend(pattern.len() as u64).map_err(|error| Fault::fuel(whole.clone(), error))?;
     let mut sets = Sets::default();
     let mut parsed = match dialect {
-        Dialect::Rust => rust::parse(pattern, false, &mut sets, fuel)?,
-        Dialect::RustAscii => rust::parse(pattern, true, &mut sets, fuel)?,
+        Dialect::Rust | Dialect::RustAscii => {
+            match rust::parse(pattern, dialect == Dialect::RustAscii, &mut sets, fuel) {
+                Ok(parsed) => parsed,
+                Err(fault) if fault.is_out_of_work() => return Err(fault),
+                Err(fault) => return elsewhere(pattern, dialect, is_search, fault, fuel),
+            }
+        }
         Dialect::Ecma => ecma::parse(pattern, &mut sets, fuel)?,
         Dialect::Python => python::parse(pattern, &mut sets, fuel)?,
     };
@@ -102,4 +108,50 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
         parsed = Pattern::concat([any(), parsed, any()]);
     }
     lower::lower(&parsed, &sets, whole, fuel)
+}
+
+/// The language of a pattern that Rust's syntax does not have, if this is the default dialect and those with look-around agree on it; else
+/// `fault`, which names those that have it.
+fn elsewhere(
+    pattern: &str,
+    dialect: Dialect,
+    is_search: bool,
+    fault: Fault,
+    fuel: &Fuel,
+) -> Result<Regex, Fault> {
+    let in_dialect = |pattern: &str, dialect| match build(pattern, dialect, is_search, fuel) {
+        Err(fault) if fault.is_out_of_work() => Err(fault),
+        language => Ok(language.ok()),
+    };
+    let ecma = in_dialect(pattern, Dialect::Ecma)?;
+    let python = in_dialect(pattern, Dialect::Python)?;
+    if dialect == Dialect::RustAscii
+        && pattern.contains("(?")
+        && let (Some(ecma), Some(python)) = (&ecma, in_dialect(&format!("(?a){pattern}"), Dialect::Python)?)
+        && is_same(ecma, &python, fuel).map_err(|error| Fault::fuel(0..pattern.len(), error))?
+    {
+        return Ok(python);
+    }
+    const HOW: &str = "in Python by `dialect=`, on the command line by `--dialect`";
+    Err(match (python.is_some(), ecma.is_some()) {
+        (true, true) => fault.with_hint(format!(
+            "the dialects \"python\" and \"ecma\" read this pattern, each in its own way: name the one that is meant, {HOW}"
+        )),
+        (true, false) => fault.with_hint(format!("the dialect \"python\" reads this pattern: name it, {HOW}")),
+        (false, true) => fault.with_hint(format!("the dialect \"ecma\" reads this pattern: name it, {HOW}")),
+        (false, false) => fault,
+    })
+}
+
+/// Whether two languages are seen to be the same.
+fn is_same(one: &Regex, other: &Regex, fuel: &Fuel) -> Result<bool, FuelError> {
+    if one == other {
+        return Ok(true);
+    }
+    let apart = Regex::union([one.difference(other), other.difference(one)]);
+    match Automaton::new(&apart, &AutomatonLimits::default(), fuel) {
+        Ok(apart) => Ok(apart.start().is_none()),
+        Err(error) if error.is_cancelled() => Err(FuelError::Cancelled),
+        Err(_) => Ok(false),
+    }
 }
