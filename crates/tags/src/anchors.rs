@@ -172,12 +172,13 @@ impl Anchors<'_> {
             },
             Kind::Repeat { max: Some(0), .. } => known,
             Kind::Repeat { min: 1, max: Some(1), content } => self.visit(content, known, after),
-            Kind::Repeat { content, .. } => {
+            Kind::Repeat { max, content, .. } => {
                 let again = leads_of(content).or(after);
                 match !again.can_be_empty && again.are_distinct() {
                     true => {
                         let n_found = self.found.len();
-                        let end = self.visit(content, Known::Begun, &again);
+                        let next = if *max == Some(1) { after } else { &again };
+                        let end = self.visit(content, Known::Begun, next);
                         self.kept_if(end > Known::Nothing, n_found, Known::Begun)
                     }
                     false => at_end,
@@ -187,10 +188,11 @@ impl Anchors<'_> {
             Kind::Separated(separated) => {
                 let begins = begins_of(&separated.tags);
                 let How { at_least_one, stop_after_first } = separated.how;
-                let between = match (stop_after_first, separated.separator) {
-                    (true, _) => after.clone(),
-                    (false, "") => begins.clone().or(after),
-                    (false, separator) => Leads::text(separator).or(after),
+                let between = match (stop_after_first, separated.bare_separator(), separated.separator) {
+                    (true, _, _) => after.clone(),
+                    (false, "", "") => begins.clone().or(after),
+                    (false, "", space) => Leads::text(space).or(&begins).or(after),
+                    (false, separator, _) => Leads::text(separator).or(after),
                 };
                 let first = if at_least_one { begins } else { begins.or(after) };
                 if !first.are_distinct() || !between.are_distinct() || first.can_be_empty {

@@ -128,7 +128,16 @@ pub(crate) struct How {
 pub(crate) struct Separated<'a> {
     pub(crate) tags: Vec<Tag<'a>>,
     pub(crate) separator: &'a str,
+    /// Whether the white space at the end of the separator may be missing.
+    pub(crate) may_lack_space: bool,
     pub(crate) how: How,
+}
+
+impl<'a> Separated<'a> {
+    /// The part of the separator that is always there.
+    pub(crate) fn bare_separator(&self) -> &'a str {
+        if self.may_lack_space { self.separator.trim_end() } else { self.separator }
+    }
 }
 
 #[derive(Debug)]

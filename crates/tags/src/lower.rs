@@ -231,7 +231,12 @@ impl Lowering<'_> {
         let some = match stop_after_first {
             true => one,
             false => {
-                let separator = self.string(at, separated.separator)?;
+                let bare = separated.bare_separator();
+                let space = self.string(at, &separated.separator[bare.len()..])?;
+                let may_lack = u32::from(!separated.may_lack_space);
+                let space = space.repeat(may_lack, Some(1), &mut self.builder);
+                let separator = self.string(at, bare)?;
+                let separator = self.seq([separator, space]);
                 let more = self.seq([separator, one.clone()]).repeat(0, None, &mut self.builder);
                 self.seq([one, more])
             }

@@ -146,6 +146,7 @@ impl<'a, 'f> Reader<'a, 'f> {
                 Kind::Separated(Separated {
                     tags: self.tags(&fields)?,
                     separator: fields.text("separator")?,
+                    may_lack_space: false,
                     how: how(&fields)?,
                 })
             }

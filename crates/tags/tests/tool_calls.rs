@@ -474,6 +474,32 @@ fn errors_name_the_tool_and_its_place() {
     assert!(error.hint().unwrap().contains("qwen_3"), "{error}");
 }
 
+/// Sessions watch the arguments of calls where all readings agree on where they begin.
+#[test]
+fn arguments_of_json_are_watched() {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}});
+    let tools =
+        json!([{"name": "f", "inputSchema": schema}, {"name": "g", "inputSchema": schema}]).to_string();
+    let mut unwatched = Vec::new();
+    for format in tool_formats() {
+        let mut options = ToolCallOptions::new(format.name);
+        options.tool_choice = "required".to_owned();
+        let mut config = maskwright_json_schema::SchemaConfig::default();
+        config.strict = false;
+        let compiled =
+            compile_tool_calls(&tools, &options, &config, &Default::default(), &Fuel::new(50_000_000))
+                .unwrap();
+        if !compiled.report.is_complete() {
+            unwatched.push(format.name);
+        }
+    }
+    for format in
+        ["qwen_3", "harmony", "llama", "hunyuan", "deepseek_r1", "deepseek_v3_1", "phi_4", "nemotron"]
+    {
+        assert!(!unwatched.contains(&format), "{format} is not watched");
+    }
+}
+
 /// A tool that takes all the work that is allowed costs that tool.
 #[test]
 fn a_tool_that_takes_too_much_work_is_named() {

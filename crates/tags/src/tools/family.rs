@@ -113,6 +113,7 @@ pub(crate) struct Calls {
     /// What stands before the first call.
     #[serde(default)]
     pub(crate) begin: Vec<Part>,
+    /// What stands between calls; white space at its end may be missing.
     #[serde(default)]
     pub(crate) separator: String,
     /// What stands after the last call.
@@ -145,6 +146,8 @@ pub(crate) enum Part {
     Regex(String),
     /// The parts, or nothing.
     Optional(Vec<Part>),
+    /// Any of these rows of parts.
+    Choice(Vec<Vec<Part>>),
     /// The tool's name.
     Name(NameForm),
     /// The arguments, in a style.

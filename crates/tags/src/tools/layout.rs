@@ -294,6 +294,9 @@ fn around(part: &Part) -> Value {
         Part::Text(text) => string(text),
         Part::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
         Part::Optional(parts) => optional(sequence(parts.iter().map(around).collect())),
+        Part::Choice(rows) => {
+            choice(rows.iter().map(|parts| sequence(parts.iter().map(around).collect())).collect())
+        }
         // Only the forms of calls have these.
         Part::Name(_) | Part::Arguments(_) | Part::Input(()) => string(""),
     }

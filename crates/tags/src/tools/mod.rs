@@ -338,7 +338,10 @@ fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], owne
         Kind::Sequence(parts) | Kind::Choice(parts) => parts.iter_mut().for_each(show),
         Kind::Repeat { content, .. } => show(content),
         Kind::Tag(tag) => show(&mut tag.content),
-        Kind::Separated(separated) => separated.tags.iter_mut().for_each(|tag| show(&mut tag.content)),
+        Kind::Separated(separated) => {
+            separated.may_lack_space = true;
+            separated.tags.iter_mut().for_each(|tag| show(&mut tag.content));
+        }
         _ => {}
     }
 }
