@@ -55,8 +55,8 @@ impl<'a> Graph<'a> {
                 denied.push(within(self, branch.most)?);
                 nodes.push(branch.is_whole.then_some(node));
             } else {
-                let node = self.other_side(node);
-                let other = self.branch_shape(node, &mut None)?;
+                let twin = self.other_side(node);
+                let other = self.branch_shape(twin, &mut None)?;
                 denied.push(other.as_ref().map_or_else(Default::default, |other| other.most.clone()));
                 nodes.push(other.is_none_or(|other| other.is_whole).then_some(node));
             }
