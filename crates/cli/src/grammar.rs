@@ -185,7 +185,8 @@ impl Source {
             tell(&self.origin, report);
         }
         for told in compiled.warnings() {
-            warning(format_args!("{}:{told}", self.origin));
+            let space = if told.line.is_some() { "" } else { " " };
+            warning(format_args!("{}:{space}{told}", self.origin));
         }
         Ok(compiled)
     }

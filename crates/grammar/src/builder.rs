@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Node, Regex};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    Expr, ExprId, ExprPool, GrammarError, Mark, RuleId, ShuffleList, TerminalId, TokenSet, Watch, Watched,
+    Expr, ExprId, ExprPool, GrammarError, Mark, RuleId, Seen, ShuffleList, TerminalId, TokenSet, Watch,
+    Watched,
 };
 
 /// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
@@ -64,6 +65,19 @@ impl Grammar {
     /// The terminals' languages, by terminal id.
     pub fn terminals(&self) -> &[Regex] {
         &self.terminals
+    }
+
+    /// The terminals that the rules use.
+    pub fn terminals_in_use(&self) -> FxHashSet<TerminalId> {
+        let (mut seen, mut used) = (Seen::new(), FxHashSet::default());
+        for rule in self.rules() {
+            for id in self.pool.post_order(self.body(rule), &mut seen) {
+                if let &Expr::Terminal(terminal) = self.pool.get(id) {
+                    used.insert(terminal);
+                }
+            }
+        }
+        used
     }
 
     /// The rules, by rule id.

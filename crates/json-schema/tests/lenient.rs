@@ -143,7 +143,8 @@ fn what_is_not_strict_lets_every_valid_value_pass() {
         n_refused.get()
     );
     assert!(n_loose.get() * 5 > cases, "few schemas were compiled loosely: {}", n_loose.get());
-    assert!(n_equal.get() * 2 > cases, "few values were judged by the report: {}", n_equal.get());
+    // 620 of 1,000 on average, once in a hundred runs less than half.
+    assert!(n_equal.get() * 3 > cases, "few values were judged by the report: {}", n_equal.get());
     assert!(n_named.get() * 5 > cases, "few keywords were named: {}", n_named.get());
     assert!(n_valid.get() > cases, "few values were valid: {}", n_valid.get());
     assert!(n_refused.get() * 3 > cases, "what is left is hardly enforced: {}", n_refused.get());

@@ -1,24 +1,9 @@
 //! The bytes with which texts of a grammar can begin, and so what may follow an ignored text.
 
 use maskwright_automata::{Automaton, AutomatonLimits, ByteSet, Fuel};
-use maskwright_grammar::{Expr, ExprId, Grammar, Seen, TerminalId};
+use maskwright_grammar::{Expr, ExprId, Grammar, Seen};
 use maskwright_lexing::LexError;
 use rustc_hash::FxHashSet;
-
-/// The terminals of `grammar` that its rules use.
-pub(crate) fn terminals_in_use(grammar: &Grammar) -> FxHashSet<TerminalId> {
-    let pool = grammar.pool();
-    let mut seen = Seen::new();
-    let mut used = FxHashSet::default();
-    for rule in grammar.rules() {
-        for id in pool.post_order(grammar.body(rule), &mut seen) {
-            if let &Expr::Terminal(terminal) = pool.get(id) {
-                used.insert(terminal);
-            }
-        }
-    }
-    used
-}
 
 /// The bytes with which texts of `grammar` can begin, and maybe more. Visits only terminals that texts may begin with.
 pub(crate) fn first_bytes(grammar: &Grammar, fuel: &Fuel) -> Result<ByteSet, LexError> {

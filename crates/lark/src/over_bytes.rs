@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::config::{LarkConfig, LarkDialect};
 use crate::error::Fault;
-use crate::first_bytes::{first_bytes, terminals_in_use};
+use crate::first_bytes::first_bytes;
 use crate::in_context::{Looking, OTHER_LEXERS, in_context};
 use crate::rules::NestedSchema;
 use crate::source::{Span, TOP};
@@ -107,7 +107,7 @@ fn read<'a>(
             }
         })
     };
-    let in_use = terminals_in_use(&lexed.rules);
+    let in_use = lexed.rules.terminals_in_use();
     let in_use = |id: usize| in_use.contains(&TerminalId::from_index(id));
     let mut next = ByteSet::EMPTY;
     for terminal in (0..terminals.len()).filter(|&id| in_use(id)) {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use maskwright_automata::ByteSet;
 use maskwright_engine::{EngineGrammar, Matcher};
 use maskwright_infill::{Canvas, CanvasConfig, Form, Infiller, LexerForm, Part, Relation, Template};
 use maskwright_json_schema::{Report, Status};
@@ -11,6 +12,7 @@ use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::source::Parsed;
+use crate::special_text::unspelled;
 use crate::words::SourceWords;
 use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 
@@ -39,17 +41,21 @@ pub struct CompiledGrammar {
     source: Arc<GrammarSource>,
     is_lexed: bool,
     report: Option<Report>,
+    /// The bytes that its texts must have in some place and no token has.
+    unspelled: ByteSet,
     infiller: Mutex<Option<Infiller>>,
     limits: Limits,
 }
 
 impl CompiledGrammar {
-    /// `source` is what `sessions` was compiled from, with all that it refers to; `is_lexed` says whether it has a lexer.
+    /// `source` is what `sessions` was compiled from, with all that it refers to; `is_lexed` says whether it has a lexer, `unspelled` which
+    /// bytes it writes and no token has.
     pub(crate) fn new(
         sessions: Arc<EngineGrammar>,
         source: GrammarSource,
         is_lexed: bool,
         report: Option<Report>,
+        unspelled: ByteSet,
         limits: Limits,
     ) -> CompiledGrammar {
         let source = Arc::new(source);
@@ -61,7 +67,7 @@ impl CompiledGrammar {
         }
         let report_bytes = report.as_ref().map_or(0, Report::memory_usage);
         sessions.count_beside(size_of::<CompiledGrammar>() + source.memory_usage() + report_bytes);
-        CompiledGrammar { sessions, source, is_lexed, report, infiller: Mutex::default(), limits }
+        CompiledGrammar { sessions, source, is_lexed, report, unspelled, infiller: Mutex::default(), limits }
     }
 
     /// A session at the beginning of a text. [`Matcher::with_max_tokens`] makes one with a limit, and
@@ -118,10 +124,12 @@ impl CompiledGrammar {
         self.report.as_ref()
     }
 
-    /// Warnings about strings of a GBNF or Lark grammar that contain the name of a special token, which they do not match. Reads
-    /// the source again, in linear time.
+    /// Warnings about strings of a GBNF or Lark grammar that contain the name of a special token, which they do not match, and about bytes
+    /// that the grammar writes and no token has. Reads the source again, in linear time.
     pub fn warnings(&self) -> Vec<GrammarWarning> {
-        self.source.warnings(self.vocabulary())
+        let mut warnings = self.source.warnings(self.vocabulary());
+        warnings.extend(unspelled(&self.unspelled));
+        warnings
     }
 
     /// The vocabulary that masks are over.

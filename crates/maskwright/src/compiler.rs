@@ -137,6 +137,7 @@ impl Compiler {
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = options.fuel(self.limits.compile_fuel);
         let (parsed, read) = source.read(Some(self.tokenizer.vocabulary()), &fuel)?;
+        let unspelled = parsed.unspelled(self.tokenizer.vocabulary());
         let (sessions, is_lexed, report) = match parsed {
             Parsed::OverBytes(grammar, report) => {
                 let grammar = match source.has_written_rules() {
@@ -158,7 +159,7 @@ impl Compiler {
         };
         let vocabulary = self.tokenizer.vocabulary();
         let sessions = sessions.map_err(|error| read.located(error, vocabulary, &fuel))?;
-        Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, self.limits.clone())))
+        Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, unspelled, self.limits.clone())))
     }
 
     /// Compiles what [`CompiledGrammar::serialize`] wrote, also for another vocabulary. The bytes need not be trusted: they

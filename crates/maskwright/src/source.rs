@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use maskwright_automata::Fuel;
+use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_error::ErrorKind;
-use maskwright_grammar::{Grammar, SpecialNames};
+use maskwright_grammar::{Grammar, SpecialNames, TerminalId};
 use maskwright_infill::Relation;
 use maskwright_json_schema::{
     Documents, Numbers, PropertyOrder, Report, SchemaConfig, SchemaError, Style, Whitespace, parse_document,
@@ -110,6 +110,33 @@ pub enum Parsed {
     OverBytes(Box<Grammar>, Option<Report>),
     /// A grammar in Lark's language.
     Lark(Box<LarkGrammar>),
+}
+
+impl Parsed {
+    /// The bytes that its terminals need in some place and no token has.
+    pub(crate) fn unspelled(&self, vocabulary: &Vocabulary) -> ByteSet {
+        let bytes = vocabulary.bytes();
+        let never_in_text = ByteSet::range(0xc0, 0xc1).union(&ByteSet::range(0xf5, 0xff));
+        if bytes.complement().is_subset(&never_in_text) {
+            return ByteSet::EMPTY;
+        }
+        let needed = |rules: &Grammar, language: &dyn Fn(TerminalId) -> Option<Regex>| {
+            let regexes = rules.terminals_in_use().into_iter().filter_map(language);
+            regexes.fold(ByteSet::EMPTY, |all, regex| all.union(&regex.needed_beyond(&bytes)))
+        };
+        let over_bytes = |grammar: &Grammar| {
+            needed(grammar, &|terminal| Some(grammar.terminals()[terminal.index()].clone()))
+        };
+        match self {
+            Parsed::OverBytes(grammar, _) => over_bytes(grammar),
+            Parsed::Lark(lark) => match &lark.over_bytes {
+                Some(grammar) => over_bytes(grammar),
+                None => needed(&lark.lexed.rules, &|terminal| {
+                    lark.lexed.terminals.get(terminal.index())?.pattern.language()
+                }),
+            },
+        }
+    }
 }
 
 impl HasSchemas for GrammarSource {

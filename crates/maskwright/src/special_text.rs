@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use maskwright_automata::ByteSet;
 use maskwright_grammar::TokenSet;
 use maskwright_vocabulary::Vocabulary;
 
@@ -26,7 +27,7 @@ const MAX_WARNINGS: usize = 100;
 /// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[], &[TokenId(1)])?;
 /// let grammar = Compiler::new(&tokenizer).compile(&GrammarSource::gbnf(r#"root ::= "a<end>""#), &CompileOptions::default())?;
 /// let [warning] = &grammar.warnings()[..] else { panic!("one string spells a token") };
-/// assert_eq!((warning.line, warning.column), (1, 10));
+/// assert_eq!((warning.line, warning.column), (Some(1), Some(10)));
 /// assert!(warning.message.contains("<end>"));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
@@ -35,10 +36,10 @@ const MAX_WARNINGS: usize = 100;
 pub struct GrammarWarning {
     /// What is wrong, and what to do about it.
     pub message: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
+    /// The line, from 1; `None` if it is about the whole grammar.
+    pub line: Option<usize>,
+    /// The column in characters, from 1; `None` if it is about the whole grammar.
+    pub column: Option<usize>,
     /// The file, if it is one that the grammar imports.
     pub path: Option<PathBuf>,
 }
@@ -48,8 +49,33 @@ impl fmt::Display for GrammarWarning {
         if let Some(path) = &self.path {
             write!(f, "{}:", path.display())?;
         }
-        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, "{line}:{column}: ")?;
+        }
+        f.write_str(&self.message)
     }
+}
+
+/// Warns about bytes that the texts of a grammar must have in some place, and that no token of the vocabulary has.
+pub(crate) fn unspelled(bytes: &ByteSet) -> Option<GrammarWarning> {
+    if bytes.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> = bytes
+        .iter()
+        .take(8)
+        .map(|byte| match byte {
+            b' '..=b'~' => format!("`{}`", char::from(byte)),
+            _ => format!("0x{byte:02x}"),
+        })
+        .collect();
+    let more = if bytes.iter().nth(8).is_some() { " and others" } else { "" };
+    let message = format!(
+        "no token has the bytes {}{more} that the grammar writes: texts with them cannot be generated, and masks may lead up to them; with \
+         a limit on tokens (max_tokens) they lead only to texts that tokens spell",
+        shown.join(", ")
+    );
+    Some(GrammarWarning { message, line: None, column: None, path: None })
 }
 
 /// The beginning of a long string.
@@ -90,6 +116,7 @@ pub(crate) fn spelled(
              the token; write {written} without quotes for the token, or compile with special_tokens_in_text for both",
             shortened(&text[span])
         );
+        let (line, column) = (Some(line), Some(column));
         warnings.push(GrammarWarning { message, line, column, path: path.map(Path::to_owned) });
     }
     warnings

@@ -219,7 +219,7 @@ fn strings_that_spell_special_tokens_are_warned_about() {
         compile(GrammarSource::gbnf("# \"</think>\"\nroot ::= [<] \"a\" |\n  \"a\\x3c/think>b\" | </think>"))
             .unwrap();
     let [warning] = &gbnf.warnings()[..] else { panic!("{:?}", gbnf.warnings()) };
-    assert_eq!((warning.line, warning.column), (3, 3));
+    assert_eq!((warning.line, warning.column), (Some(3), Some(3)));
     let told = warning.to_string();
     assert!(
         told.starts_with("3:3: the string \"a\\x3c/think>b\" has the name")
@@ -231,9 +231,9 @@ fn strings_that_spell_special_tokens_are_warned_about() {
         options.lexer = lexer;
         let text = "start: \"</think>\" A // \"<|sep|>\"\nA: \"b\" \"<|sep|>\"i? /<.sep.>/?";
         let compiled = compile(GrammarSource::lark(text, options)).unwrap();
-        let places: Vec<(usize, usize)> =
-            compiled.warnings().iter().map(|warning| (warning.line, warning.column)).collect();
-        assert_eq!(places, [(1, 8), (2, 8)]);
+        let places: Vec<Option<usize>> =
+            compiled.warnings().iter().flat_map(|warning| [warning.line, warning.column]).collect();
+        assert_eq!(places, [1, 8, 2, 8].map(Some));
     }
     // `<think>` is text as well, so a string matches it.
     for source in ["root ::= \"<think>\"", "root ::= </think> \"a\"", "root ::= \"/think\""] {
@@ -243,6 +243,41 @@ fn strings_that_spell_special_tokens_are_warned_about() {
     // A long line of them has an end.
     let many = format!("root ::= {}", "\"</think>\" ".repeat(1_000));
     assert_eq!(compile(GrammarSource::gbnf(&many)).unwrap().warnings().len(), 100);
+}
+
+/// With a vocabulary that lacks a byte, masks may lead where no token is left: who compiles such a grammar is told.
+#[test]
+fn bytes_that_no_token_has_are_warned_about() {
+    let tokens = ["a", "b", "c", "d", "\"", "</s>"].map(|token| token.as_bytes().to_vec());
+    let tokenizer = Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(5)]).unwrap();
+    let compiler = Compiler::new(&tokenizer);
+    let warnings = |source: GrammarSource| {
+        let compiled = compiler.compile(&source, &CompileOptions::default()).unwrap();
+        compiled.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let mut lark = LarkOptions::default();
+    lark.lexer = maskwright::lark::LexerKind::Contextual;
+    for (source, told) in [
+        (GrammarSource::choice(["ab🎉", "cd"]), "0x89, 0x8e, 0x9f, 0xf0"),
+        (GrammarSource::regex("a[xyz]"), "`x`, `y`, `z`"),
+        (GrammarSource::gbnf("root ::= \"a\" \"{\" | \"b\""), "`{`"),
+        (GrammarSource::lark("start: A \"z\"\nA: /ax?/", lark), "`z`"),
+        (GrammarSource::json_schema(r#"{"type": "object"}"#, Default::default()), "and others"),
+        (GrammarSource::regex("b(ax|c)"), "`x`"),
+    ] {
+        let warnings = warnings(source);
+        assert!(warnings.len() == 1 && warnings[0].contains(told), "{told} {warnings:?}");
+    }
+    // What a class has besides can be done without.
+    for source in [
+        GrammarSource::regex("a[a-z]*"),
+        GrammarSource::regex(".*"),
+        GrammarSource::regex("a(x|b)x?"),
+        GrammarSource::choice(["ab", "x"]),
+        GrammarSource::json_schema(r#"{"type": "string"}"#, Default::default()),
+    ] {
+        assert_eq!(warnings(source), Vec::<String>::new());
+    }
 }
 
 /// Saved grammars name tokens, not ids: they can be compiled for another vocabulary.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use maskwright_automata::ByteSet;
+
 use crate::loaders::{self, Loaded};
 use crate::{
     Error, MAX_VOCABULARY, TokenId, TokenizerError, TokenizerOptions, Trie, VocabularyError, mask_insert,
@@ -229,6 +231,24 @@ impl Vocabulary {
     /// The length of the longest token, in bytes.
     pub fn max_token_bytes(&self) -> usize {
         self.texts.max_token_bytes
+    }
+
+    /// The bytes that tokens have.
+    ///
+    /// ```
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::Vocabulary;
+    /// let tokens = ["a", "ab"].map(|token| Some(token.as_bytes().to_vec()));
+    /// assert!(Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().bytes().iter().eq(*b"ab"));
+    /// ```
+    pub fn bytes(&self) -> ByteSet {
+        let trie = &self.texts.trie;
+        let first = (0..=u8::MAX).filter(|&byte| byte != SYMBOL_MARK);
+        let children = first.filter_map(|byte| Some((byte, trie.child(Trie::ROOT, byte)?)));
+        children.fold(ByteSet::EMPTY, |mut all, (byte, child)| {
+            all.insert(byte);
+            all.union(trie.bytes_below(child))
+        })
     }
 
     /// By place in `text`, its end included: the least number of tokens that spell the rest from there; `None` if none do.
