@@ -75,7 +75,7 @@ fn keywords_of_a_schema_are_the_reasons() {
         (r#"{"name": "Ann", "hobbies": ["go"], "age": 7}"#, r#"at /age: 7 is below "minimum": 18"#),
         (
             r#"{"name": "Ann", "hobbies": ["go"], "age": 20.5}"#,
-            r#"at /age: a number with a fraction or an exponent is not of "type": "integer""#,
+            r#"at /age: an integer is written without a fraction or an exponent"#,
         ),
         (
             r#"{"name": "Ann", "hobbies": ["go"], "height": 3}"#,
@@ -101,6 +101,31 @@ fn keywords_of_a_schema_are_the_reasons() {
         ),
     ] {
         assert_eq!(told(&person, text), why, "{text}");
+    }
+}
+
+/// Where keys or items must differ, or tokens are limited, the session refuses some of what the grammar allows.
+#[test]
+fn examples_of_a_state_are_texts_that_the_session_accepts() {
+    let schema = |text: &str| compiled(&GrammarSource::json_schema(text.to_owned(), Default::default()));
+    let numbers = schema(r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#);
+    let unique = schema(r#"{"type": "array", "items": {"enum": ["a", "bb", 1]}, "uniqueItems": true}"#);
+    let mut limited = Matcher::with_max_tokens(&unique, Some(6)).unwrap();
+    assert!(limited.accept_bytes(b"[").unwrap());
+    for (matcher, n_examples) in [
+        (after(&numbers, r#"{"a": 1, "a"#), 4),
+        (after(&unique, r#"["a", "#), 2),
+        (after(&unique, r#"["a", 1, "#), 1),
+        (limited, 3),
+    ] {
+        let mut found = 0;
+        for next in matcher.state().unwrap().next {
+            for example in next.examples {
+                found += 1;
+                assert!(matcher.fork().accept_bytes(example.as_bytes()).unwrap(), "{example}");
+            }
+        }
+        assert!(found >= n_examples, "{found}");
     }
 }
 

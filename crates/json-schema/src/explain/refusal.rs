@@ -5,6 +5,7 @@
 use maskwright_automata::Fuel;
 use maskwright_error::shown as readable;
 use maskwright_syntax::regex::Dialect;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::place::{Open, Place, Spot, pointer, scalar_length, shortened, string_of};
@@ -42,6 +43,10 @@ pub(super) fn refusal(document: &Value, order: PropertyOrder, text: &[u8], next:
     {
         return Some(at(&pointer(&path), &reason));
     }
+    // What JSON refuses is refused whatever the schema says.
+    if !begins_json(&[text, &next[..1]].concat()) {
+        return None;
+    }
     let reason = match place.spot {
         Spot::Value(_) if is_begun || !matches!(first, b']' | b'}' | b',') => {
             let value = Written::new(&written, text.len() - begin + 1);
@@ -66,6 +71,16 @@ pub(super) fn refusal(document: &Value, order: PropertyOrder, text: &[u8], next:
         Spot::Value(_) | Spot::After | Spot::Colon => None,
     };
     reason.map(|reason| at(&pointer(&path), &reason))
+}
+
+/// Whether some JSON begins with a text, as far as it can be nested.
+fn begins_json(text: &[u8]) -> bool {
+    let is_begun = |text: &[u8]| match serde_json::from_slice::<IgnoredAny>(text) {
+        Ok(_) => true,
+        Err(error) => error.is_eof(),
+    };
+    // A number that is cut off is an error of its own there.
+    is_begun(text) || is_begun(&[text, b"0"].concat())
 }
 
 fn at(path: &str, reason: &str) -> String {
@@ -146,8 +161,10 @@ impl<'t> Written<'t> {
             b'n' => ("null", is_allowed("null")),
             b'-' | b'0'..=b'9' => {
                 let is_plain = !self.judged.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E'));
-                let is_right = is_allowed("number") || is_allowed("integer") && is_plain;
-                (if is_plain { "a number" } else { "a number with a fraction or an exponent" }, is_right)
+                if !is_plain && !is_allowed("number") && is_allowed("integer") {
+                    return Some("an integer is written without a fraction or an exponent".to_owned());
+                }
+                ("a number", is_allowed("number") || is_allowed("integer"))
             }
             _ => return None,
         };

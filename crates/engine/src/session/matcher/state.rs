@@ -49,6 +49,12 @@ impl Matcher {
         let named = self.grammar().named();
         let text = self.text();
         let mut state = self.ask(|machine| in_words(machine, config, named))?;
+        // The grammar allows more than the session where keys and items must differ, or tokens are limited.
+        state.next.retain_mut(|next| {
+            let n_examples = next.examples.len();
+            next.examples.retain(|example| self.fork().accept_bytes(example.as_bytes()).unwrap_or(true));
+            n_examples == 0 || !next.examples.is_empty()
+        });
         // Nothing but blanks may follow the line's end: the block that must come is deeper than the text is.
         if let [only] = &mut state.next[..]
             && only.words == END_OF_LINE
