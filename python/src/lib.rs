@@ -4,7 +4,8 @@
 //! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
-//! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases.
+//! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases. `check`: verdicts on
+//!   whole texts.
 //! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
@@ -28,6 +29,7 @@ mod apply;
 mod arguments;
 mod batch;
 mod bitmask;
+mod check;
 mod compiler;
 mod errors;
 mod infill;
@@ -67,6 +69,8 @@ mod _maskwright {
     use crate::batch::fill_next_token_bitmask_batch;
     #[pymodule_export]
     use crate::bitmask::allocate_token_bitmask;
+    #[pymodule_export]
+    use crate::check::Check;
     #[pymodule_export]
     use crate::compiler::{CancelToken, CompiledGrammar, Compiler};
     #[pymodule_export]
