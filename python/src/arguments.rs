@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use maskwright::debug::nearest_name;
 use maskwright::{GrammarSource, TokenId};
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOSError, PyOverflowError, PyTypeError, PyUnicodeEncodeError};
@@ -361,6 +362,27 @@ fn shown(object: Borrowed<'_, '_, PyAny>) -> String {
     const MAX_LEN: usize = 40;
     let text = object.repr().map(|text| text.to_string()).unwrap_or_default();
     if text.is_empty() || text.len() > MAX_LEN { "this one".to_owned() } else { text }
+}
+
+/// Refuses keyword arguments that `method` of a class does not have.
+///
+/// # Errors
+/// TypeError, with the option that was probably meant.
+pub(crate) fn refuse_unknown(
+    class: &Bound<'_, PyType>,
+    method: &str,
+    unknown: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let Some((name, _)) = unknown.and_then(|unknown| unknown.iter().next()) else { return Ok(()) };
+    let given = name.to_string();
+    let signature: String = class.getattr(method)?.getattr("__text_signature__")?.extract()?;
+    let parameters = signature.trim_matches(['(', ')']).split(", ");
+    let names = parameters.filter_map(|parameter| Some(parameter.split_once('=')?.0));
+    let meant = match nearest_name(&given, names.clone()) {
+        Some((_, meant)) => format!("did you mean {meant:?}?"),
+        None => format!("its options are {}", names.collect::<Vec<_>>().join(", ")),
+    };
+    Err(PyTypeError::new_err(format!("{method}() got an unexpected keyword argument {given:?}; {meant}")))
 }
 
 /// What `__reduce__` gives: what makes an object again, and what it is called with.

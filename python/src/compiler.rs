@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
-use maskwright::debug::nearest_name;
 use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
 use maskwright::tool_calls::{OnError, Reasons, ToolCallOptions};
 use maskwright::{CheckConfig, CompileOptions, Error, GrammarSource};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::arguments::{
     Count, FilePath, Flag, GrammarText, List, OfCall, OfGrammar, PatternText, Reduced, Saved, Text,
-    TextBytes, file_bytes, is_path, os_error, wrong_type, wrong_type_but,
+    TextBytes, file_bytes, os_error, refuse_unknown, wrong_type, wrong_type_but,
 };
+use crate::cancel::Cancel;
 use crate::check::Check;
 use crate::errors::{GrammarWarning, OrRaise};
 use crate::interrupt::{self, stoppable};
@@ -24,7 +24,7 @@ use crate::limits::LimitCounts;
 use crate::report::ReportEntry;
 use crate::schema::{self, SchemaText, TagText};
 use crate::state::table;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Tokenizer, own_tokenizer};
 use crate::work::detached;
 
 /// The terminals of indentation, from the argument of `compile_lark`.
@@ -37,47 +37,6 @@ fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation>
     (made.newline, made.indent, made.dedent, made.open, made.close, tab_len) = names;
     made.tabs = Tabs::Spaces(tab_len);
     Ok(made)
-}
-
-/// Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
-///
-/// A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C, for
-/// example) cancels its token too.
-#[pyclass(frozen, module = "maskwright")]
-#[derive(Default)]
-pub(crate) struct CancelToken(maskwright::CancelToken);
-
-#[pymethods]
-impl CancelToken {
-    #[new]
-    fn new() -> CancelToken {
-        CancelToken::default()
-    }
-
-    /// Ends every compilation that uses this token, soon after, with CancelledError.
-    fn cancel(&self) {
-        self.0.cancel();
-    }
-
-    /// Whether `cancel()` was called.
-    #[getter]
-    fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled()
-    }
-}
-
-/// The token of an argument `cancel`.
-struct Cancel(maskwright::CancelToken);
-
-impl<'py> FromPyObject<'_, 'py> for Cancel {
-    type Error = PyErr;
-
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Cancel> {
-        match object.cast::<CancelToken>() {
-            Ok(token) => Ok(Cancel(token.get().0.clone())),
-            Err(_) => Err(wrong_type(&object, "a CancelToken (or None)")),
-        }
-    }
 }
 
 /// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many threads.
@@ -214,7 +173,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_json_schema", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_json_schema", unknown)?;
         let py = schema.py();
         let mut config = schema::config(
             &property_order,
@@ -271,7 +230,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_structural_tag", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_structural_tag", unknown)?;
         let mut config = schema::config(
             &property_order,
             schema::whitespace(whitespace.as_deref(), max_whitespace)?,
@@ -328,7 +287,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_tool_calls", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_tool_calls", unknown)?;
         let mut config = schema::config(
             &property_order,
             schema::whitespace(whitespace.as_deref(), max_whitespace)?,
@@ -390,7 +349,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_regex", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_regex", unknown)?;
         let source = match dialect.as_deref() {
             Some(dialect @ ("rust" | "python")) if unicode.0 => {
                 return Err(PyValueError::new_err(format!(
@@ -435,7 +394,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_gbnf", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_gbnf", unknown)?;
         let source = grammar.source(GrammarSource::gbnf).special_tokens_in_text(special_tokens_in_text.0);
         Compiler::compile_source(this, cancel, &source)
     }
@@ -453,7 +412,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_choice", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_choice", unknown)?;
         let choices = this.py().import("maskwright._types")?.call_method1("choices", (choices,))?;
         let choices: Vec<Text<OfGrammar>> = choices.extract()?;
         Compiler::compile_source(
@@ -505,7 +464,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_lark", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_lark", unknown)?;
         let lexer = match &*lexer {
             "contextual" => LexerKind::Contextual,
             "basic" => LexerKind::Basic,
@@ -543,7 +502,7 @@ impl Compiler {
         cancel: Option<Cancel>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        refuse_unknown(this, "compile_builtin", unknown)?;
+        refuse_unknown(&this.get_type(), "compile_builtin", unknown)?;
         Compiler::compile_source(this, cancel, &GrammarSource::builtin(name.0))
     }
 
@@ -658,27 +617,6 @@ impl Compiler {
     pub(crate) fn n_threads(&self) -> NonZero<usize> {
         self.n_threads
     }
-}
-
-/// Refuses options that `method` does not have.
-///
-/// # Errors
-/// TypeError, with the option that was probably meant.
-fn refuse_unknown(
-    this: &Bound<'_, Compiler>,
-    method: &str,
-    unknown: Option<&Bound<'_, PyDict>>,
-) -> PyResult<()> {
-    let Some((name, _)) = unknown.and_then(|unknown| unknown.iter().next()) else { return Ok(()) };
-    let given = name.to_string();
-    let signature: String = this.get_type().getattr(method)?.getattr("__text_signature__")?.extract()?;
-    let parameters = signature.trim_matches(['(', ')']).split(", ");
-    let names = parameters.filter_map(|parameter| Some(parameter.split_once('=')?.0));
-    let meant = match nearest_name(&given, names.clone()) {
-        Some((_, meant)) => format!("did you mean {meant:?}?"),
-        None => format!("its options are {}", names.collect::<Vec<_>>().join(", ")),
-    };
-    Err(PyTypeError::new_err(format!("{method}() got an unexpected keyword argument {given:?}; {meant}")))
 }
 
 /// A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads.
@@ -823,26 +761,6 @@ pub(crate) fn compiled_grammar<'a, 'py>(
         };
         wrong_type_but(given, "a CompiledGrammar", instead)
     })
-}
-
-/// Casts an argument to a tokenizer.
-///
-/// # Errors
-/// TypeError, which says how to make one, for any other type.
-fn own_tokenizer<'a, 'py>(given: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Tokenizer>> {
-    if let Ok(tokenizer) = given.cast::<Tokenizer>() {
-        return Ok(tokenizer);
-    }
-    let instead = if given.is_instance_of::<PyString>() || is_path(given)? {
-        "Tokenizer.from_file reads a tokenizer.json, Tokenizer.from_gguf a GGUF file"
-    } else if given.hasattr("_mergeable_ranks")? {
-        "Tokenizer.from_tiktoken makes one of an Encoding of tiktoken"
-    } else if given.hasattr("backend_tokenizer")? || given.hasattr("to_str")? {
-        "Tokenizer.from_hf makes one of a tokenizer of transformers or tokenizers"
-    } else {
-        "Tokenizer.from_file, from_hf, from_tiktoken, from_gguf and from_tokens make one"
-    };
-    Err(wrong_type_but(given, "a Tokenizer", instead))
 }
 
 impl CompiledGrammar {

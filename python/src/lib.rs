@@ -4,7 +4,7 @@
 //! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
-//! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases. `check`: verdicts on
+//! * `tokenizer`, `compiler`, `cancel`, `matcher`: one class each, with what it returns. `infill`: templates and canvases. `check`: verdicts on
 //!   whole texts.
 //! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
@@ -29,6 +29,7 @@ mod apply;
 mod arguments;
 mod batch;
 mod bitmask;
+mod cancel;
 mod check;
 mod compiler;
 mod errors;
@@ -70,9 +71,11 @@ mod _maskwright {
     #[pymodule_export]
     use crate::bitmask::allocate_token_bitmask;
     #[pymodule_export]
+    use crate::cancel::CancelToken;
+    #[pymodule_export]
     use crate::check::Check;
     #[pymodule_export]
-    use crate::compiler::{CancelToken, CompiledGrammar, Compiler};
+    use crate::compiler::{CompiledGrammar, Compiler};
     #[pymodule_export]
     use crate::errors::{
         BatchError, CancelledError, Error, GrammarError, GrammarWarning, InternalError, LimitError,

@@ -289,6 +289,26 @@ impl Tokenizer {
     }
 }
 
+/// Casts an argument to a tokenizer.
+///
+/// # Errors
+/// TypeError, which says how to make one, for any other type.
+pub(crate) fn own_tokenizer<'a, 'py>(given: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Tokenizer>> {
+    if let Ok(tokenizer) = given.cast::<Tokenizer>() {
+        return Ok(tokenizer);
+    }
+    let instead = if given.is_instance_of::<PyString>() || is_path(given)? {
+        "Tokenizer.from_file reads a tokenizer.json, Tokenizer.from_gguf a GGUF file"
+    } else if given.hasattr("_mergeable_ranks")? {
+        "Tokenizer.from_tiktoken makes one of an Encoding of tiktoken"
+    } else if given.hasattr("backend_tokenizer")? || given.hasattr("to_str")? {
+        "Tokenizer.from_hf makes one of a tokenizer of transformers or tokenizers"
+    } else {
+        "Tokenizer.from_file, from_hf, from_tiktoken, from_gguf and from_tokens make one"
+    };
+    Err(wrong_type_but(given, "a Tokenizer", instead))
+}
+
 /// The bytes of a token.
 struct TokenBytes(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! How far a text is in the language of a grammar, where it leaves it, and why: [`CompiledGrammar::check`].
+//! How far a text is in the language of a grammar, where it leaves it, and why: [`CompiledGrammar::check`](crate::CompiledGrammar::check).
 //!
 //! A diagnosis for people, which `maskwright check` and the Python package show. It reads the whole text twice and then looks for words,
 //! so a loop that decodes uses a [`Matcher`] instead.
@@ -9,9 +9,9 @@ use maskwright_engine::{MatcherState, first_character};
 
 use crate::frame::Place;
 use crate::pieces::{ReadText, read_text};
-use crate::{CompiledGrammar, Error, Matcher, Tokenizer};
+use crate::{Error, Matcher, Tokenizer};
 
-/// How [`CompiledGrammar::check`] reads a text. The default reads its bytes.
+/// How [`CompiledGrammar::check`](crate::CompiledGrammar::check) reads a text. The default reads its bytes.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckConfig<'t> {
@@ -24,7 +24,7 @@ pub struct CheckConfig<'t> {
 }
 
 /// How far a text is in the language of a grammar, and if it is not, where it leaves it and why: what
-/// [`CompiledGrammar::check`] finds.
+/// [`CompiledGrammar::check`](crate::CompiledGrammar::check) finds.
 ///
 /// [`Display`](fmt::Display) gives the place, the reason, the line with a mark under it, and what was expected there.
 ///
@@ -104,65 +104,45 @@ impl fmt::Display for Check {
     }
 }
 
-impl CompiledGrammar {
-    /// Says how far a text is in the language, and if it is not, where it leaves it and why. In time linear in the text for usual
-    /// grammars. [`Limits::mask_work`](crate::Limits::mask_work) does not apply.
-    ///
-    /// # Errors
-    /// If the text is so ambiguous that another limit is reached, or the tokenizer of `config` has no tokens for the text.
-    ///
-    /// ```
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
-    /// let tokenizer = Tokenizer::from_tokens(vec![b"</s>".to_vec()], &[TokenId(0)])?;
-    /// let ini = GrammarSource::gbnf("root ::= (name \" = \" [0-9]+ \"\\n\")+\nname ::= [a-z]+");
-    /// let ini = Compiler::new(&tokenizer).compile(&ini, &CompileOptions::default())?;
-    /// let check = ini.check(b"host = 1\nport = = 80\n", &Default::default())?;
-    /// assert!(!check.is_valid && !check.is_prefix);
-    /// assert_eq!((check.offset, check.line, check.column), (16, 2, 8));
-    /// assert_eq!(check.reason.unwrap().to_string(), r#""=" cannot come here"#);
-    /// assert!(ini.check(b"host = 1\n", &Default::default())?.is_valid);
-    /// # Ok::<(), maskwright::Error>(())
-    /// ```
-    pub fn check(&self, text: &[u8], config: &CheckConfig<'_>) -> Result<Check, Error> {
-        let start = self.matcher().unbounded();
-        let mut matcher = start.fork();
-        let special = config.tokenizer.filter(|_| config.special_tokens);
-        let ReadText { n_viable, refused } = read_text(&mut matcher, text, special)?;
-        let without = without_line_end(text).filter(|_| config.skip_last_line_end);
-        let without = without.map_or(text.len(), <[u8]>::len);
-        let is_prefix = n_viable == text.len() || n_viable == without;
-        let is_member = is_prefix && matcher.is_accepting();
-        let state = if is_member { None } else { Some(matcher.state()?) };
-        let expected = state.as_ref().map(MatcherState::expected).unwrap_or_default();
-        let token = match config.tokenizer {
-            _ if special.is_some() => refused,
-            Some(tokenizer) => refused_token(&start, tokenizer, &text[..without.max(n_viable)])?,
-            None => None,
-        };
-        let reason = match (is_member, is_prefix) {
-            (true, _) => token.as_ref().map(|_| CheckReason::Token),
-            (false, true) => Some(CheckReason::TooShort),
-            (false, false) => Some(match matcher.refusal(&text[n_viable..]) {
-                Some(why) => CheckReason::Refused(why),
-                None => CheckReason::Unexpected(first_character(&text[n_viable..]).to_vec()),
-            }),
-        };
-        let place = Place::new(text, n_viable);
-        Ok(Check {
-            // Tokens are counted where bytes are not (`max_tokens` of a structural tag).
-            is_valid: is_member && token.is_none(),
-            is_prefix,
-            offset: n_viable,
-            line: place.line(),
-            column: place.column(),
-            reason,
-            path: state.and_then(|state| state.path),
-            expected,
-            token,
-            without_line_end: is_member && n_viable < text.len(),
-            frame: place.to_string(),
-        })
-    }
+/// See [`CompiledGrammar::check`](crate::CompiledGrammar::check). `start` is a session at the beginning of a text.
+pub(crate) fn check(start: &Matcher, text: &[u8], config: &CheckConfig<'_>) -> Result<Check, Error> {
+    let mut matcher = start.fork();
+    let special = config.tokenizer.filter(|_| config.special_tokens);
+    let ReadText { n_viable, refused } = read_text(&mut matcher, text, special)?;
+    let without = without_line_end(text).filter(|_| config.skip_last_line_end);
+    let without = without.map_or(text.len(), <[u8]>::len);
+    let is_prefix = n_viable == text.len() || n_viable == without;
+    let is_member = is_prefix && matcher.is_accepting();
+    let state = if is_member { None } else { Some(matcher.state()?) };
+    let expected = state.as_ref().map(MatcherState::expected).unwrap_or_default();
+    let token = match config.tokenizer {
+        _ if special.is_some() => refused,
+        Some(tokenizer) => refused_token(start, tokenizer, &text[..without.max(n_viable)])?,
+        None => None,
+    };
+    let reason = match (is_member, is_prefix) {
+        (true, _) => token.as_ref().map(|_| CheckReason::Token),
+        (false, true) => Some(CheckReason::TooShort),
+        (false, false) => Some(match matcher.refusal(&text[n_viable..]) {
+            Some(why) => CheckReason::Refused(why),
+            None => CheckReason::Unexpected(first_character(&text[n_viable..]).to_vec()),
+        }),
+    };
+    let place = Place::new(text, n_viable);
+    Ok(Check {
+        // Tokens are counted where bytes are not (`max_tokens` of a structural tag).
+        is_valid: is_member && token.is_none(),
+        is_prefix,
+        offset: n_viable,
+        line: place.line(),
+        column: place.column(),
+        reason,
+        path: state.and_then(|state| state.path),
+        expected,
+        token,
+        without_line_end: is_member && n_viable < text.len(),
+        frame: place.to_string(),
+    })
 }
 
 /// Reads the text token by token, as the tokenizer cuts it; why one is refused.
