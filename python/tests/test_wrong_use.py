@@ -138,10 +138,10 @@ def test_misspelt_options_have_a_hint(tokenizer, compiler):
         (lambda **options: compiler.compile_structural_tag({"format": {"type": "any_text"}}, **options), "special_token_in_text", "special_tokens_in_text"),
         (lambda **options: compiler.compile_tool_calls([], **options), "formats", "format"),
         (lambda **options: compiler.compile_regex("a", **options), "dialct", "dialect"),
-        (lambda **options: compiler.compile_gbnf('root ::= "a"', **options), "cancle", "cancel"),
+        (lambda **options: compiler.compile_gbnf('root ::= "a"', **options), "cancels", "cancel"),
         (lambda **options: compiler.compile_choice(["a"], **options), "canel", "cancel"),
         (lambda **options: compiler.compile_lark('start: "a"', **options), "import_path", "import_paths"),
-        (lambda **options: compiler.compile_builtin("json", **options), "cancell", "cancel"),
+        (lambda **options: compiler.compile_builtin("json", **options), "cancels", "cancel"),
     ]
     for call, given, meant in calls:
         with pytest.raises(TypeError, match=rf'^compile_\w+\(\) got an unexpected keyword argument "{given}"; did you mean "{meant}"\?$'):
