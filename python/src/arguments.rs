@@ -7,11 +7,13 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use maskwright::debug::nearest_name;
 use maskwright::{GrammarSource, TokenId};
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOSError, PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
-use pyo3::types::{PyBytes, PySlice, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyType};
 
 use crate::errors;
 use crate::interrupt::aside;
@@ -226,6 +228,103 @@ impl<'py> FromPyObject<'_, 'py> for Count {
     }
 }
 
+/// A number.
+#[derive(Clone, Copy)]
+pub(crate) struct Real(pub(crate) f32);
+
+impl<'py> FromPyObject<'_, 'py> for Real {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Real> {
+        object.extract().map(Real).map_err(|error| of_type(&object, error, "a number"))
+    }
+}
+
+/// A truth value. Other objects, although Python takes them for true or false, are mistakes.
+#[derive(Clone, Copy)]
+pub(crate) struct Flag(pub(crate) bool);
+
+impl<'py> FromPyObject<'_, 'py> for Flag {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Flag> {
+        object.extract().map(Flag).map_err(|error| of_type(&object, error, "True or False"))
+    }
+}
+
+/// A dict. `what` it is a dict of, for messages.
+///
+/// # Errors
+/// TypeError for another type.
+pub(crate) fn dict<'a, 'py>(given: &'a Bound<'py, PyAny>, what: &str) -> PyResult<&'a Bound<'py, PyDict>> {
+    given.cast().map_err(|_| wrong_type(given, &format!("a dict from {what}")))
+}
+
+/// What `serialize` wrote.
+pub(crate) struct Saved(pub(crate) Vec<u8>);
+
+impl<'py> FromPyObject<'_, 'py> for Saved {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Saved> {
+        let expected = "the bytes that serialize() gives";
+        object.extract().map(Saved).map_err(|error| of_type(&object, error, expected))
+    }
+}
+
+/// What can be an item of a [`List`].
+pub(crate) trait Item {
+    /// A list of such items, for messages.
+    const LIST: &'static str;
+}
+
+impl Item for Int {
+    const LIST: &'static str = "a list of integers";
+}
+
+impl Item for Option<Int> {
+    const LIST: &'static str = "a list of integers and None";
+}
+
+impl Item for Option<Count> {
+    const LIST: &'static str = "an integer, or a list of integers and None";
+}
+
+impl Item for Bound<'_, PyAny> {
+    const LIST: &'static str = "a list";
+}
+
+impl<B> Item for FilePath<B> {
+    const LIST: &'static str = "a list of paths";
+}
+
+/// A list or another sequence of items, but no `str`.
+#[derive(Clone)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<T> Default for List<T> {
+    fn default() -> List<T> {
+        List(Vec::new())
+    }
+}
+
+impl<'py, T: Item + FromPyObjectOwned<'py>> FromPyObject<'_, 'py> for List<T> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<List<T>> {
+        object.extract().map(List).map_err(|error| match object.extract::<Vec<Bound<'py, PyAny>>>() {
+            // It is a list, and one of its items is wrong.
+            Ok(_) => error,
+            Err(_) => of_type(&object, error, T::LIST),
+        })
+    }
+}
+
+/// The error that is `given` for an argument: TypeErrors in the words of this package, with the type that is `expected`.
+fn of_type(object: &Bound<'_, PyAny>, given: PyErr, expected: &str) -> PyErr {
+    if given.is_instance_of::<PyTypeError>(object.py()) { wrong_type(object, expected) } else { given }
+}
+
 /// The error if an argument is not an `expected` number: ValueError for a number out of range, TypeError for another type.
 fn wrong_number(object: Borrowed<'_, '_, PyAny>, error: PyErr, expected: &str) -> PyErr {
     let py = object.py();
@@ -265,6 +364,27 @@ fn shown(object: Borrowed<'_, '_, PyAny>) -> String {
     if text.is_empty() || text.len() > MAX_LEN { "this one".to_owned() } else { text }
 }
 
+/// Refuses keyword arguments that `method` of a class does not have.
+///
+/// # Errors
+/// TypeError, with the option that was probably meant.
+pub(crate) fn refuse_unknown(
+    class: &Bound<'_, PyType>,
+    method: &str,
+    unknown: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let Some((name, _)) = unknown.and_then(|unknown| unknown.iter().next()) else { return Ok(()) };
+    let given = name.to_string();
+    let signature: String = class.getattr(method)?.getattr("__text_signature__")?.extract()?;
+    let parameters = signature.trim_matches(['(', ')']).split(", ");
+    let names = parameters.filter_map(|parameter| Some(parameter.split_once('=')?.0));
+    let meant = match nearest_name(&given, names.clone()) {
+        Some((_, meant)) => format!("did you mean {meant:?}?"),
+        None => format!("its options are {}", names.collect::<Vec<_>>().join(", ")),
+    };
+    Err(PyTypeError::new_err(format!("{method}() got an unexpected keyword argument {given:?}; {meant}")))
+}
+
 /// What `__reduce__` gives: what makes an object again, and what it is called with.
 pub(crate) type Reduced<'py, A> = PyResult<(Bound<'py, PyAny>, A)>;
 
@@ -286,7 +406,7 @@ pub(crate) fn known_token(Int(id): Int, n_vocab: usize) -> PyResult<TokenId> {
 ///
 /// # Errors
 /// TokenizerError for those that are in none.
-pub(crate) fn vocabulary_ids(ids: Vec<Int>) -> PyResult<Vec<TokenId>> {
+pub(crate) fn vocabulary_ids(List(ids): List<Int>) -> PyResult<Vec<TokenId>> {
     let no_id = |id: i64| errors::TokenizerError::new_err(format!("token {id} is in no vocabulary"));
     ids.into_iter().map(|Int(id)| u32::try_from(id).map(TokenId).map_err(|_| no_id(id))).collect()
 }

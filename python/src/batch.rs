@@ -15,12 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use maskwright::debug::counted;
 use maskwright::mask_words;
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::arguments::{Count, Int};
+use crate::arguments::{Count, Int, Item, List, wrong_type};
 use crate::errors::BatchError;
 use crate::interrupt::stoppable;
 use crate::matcher::Matcher;
@@ -31,6 +32,30 @@ const ALONE: Duration = Duration::from_micros(50);
 
 /// How often the calling thread looks for Ctrl-C while it waits for the others.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A matcher of a batch.
+pub(crate) struct OneMatcher(Py<Matcher>);
+
+impl OneMatcher {
+    pub(crate) fn get(&self) -> &Matcher {
+        self.0.get()
+    }
+}
+
+impl Item for OneMatcher {
+    const LIST: &'static str = "a list of matchers";
+}
+
+impl<'py> FromPyObject<'_, 'py> for OneMatcher {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<OneMatcher> {
+        match object.cast::<Matcher>() {
+            Ok(matcher) => Ok(OneMatcher(matcher.to_owned().unbind())),
+            Err(_) => Err(wrong_type(&object, "each matcher as a Matcher")),
+        }
+    }
+}
 
 /// A row to be filled, by its index in the mask.
 struct Job<'a> {
@@ -60,14 +85,14 @@ pub(crate) enum Failure {
 #[pyo3(signature = (matchers, mask, rows=None, *, stride=None, work=None))]
 pub(crate) fn fill_next_token_bitmask_batch(
     py: Python<'_>,
-    matchers: Vec<Py<Matcher>>,
+    matchers: List<OneMatcher>,
     mask: &Bound<'_, PyAny>,
-    rows: Option<Vec<Int>>,
+    rows: Option<List<Int>>,
     stride: Option<Count>,
     work: Option<Count>,
 ) -> PyResult<()> {
     let work = work.map(|Count(work)| work as u64);
-    let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
+    let matchers: Vec<&Matcher> = matchers.0.iter().map(OneMatcher::get).collect();
     let rows = row_indices(rows, matchers.len())?;
     let n_needed = rows.iter().max().map_or(0, |last| last + 1);
     let failed = if mask.is_exact_instance_of::<pyo3::types::PyInt>() {
@@ -84,10 +109,10 @@ pub(crate) fn fill_next_token_bitmask_batch(
         let mut mask = bitmask::borrow(mask)?;
         let all = bitmask::rows(&mut mask)?;
         if all.len() < n_needed {
-            let (n_rows, n_matchers) = (all.len(), matchers.len());
-            return Err(PyValueError::new_err(match n_needed == n_matchers {
-                true => format!("the mask has {n_rows} rows for {n_matchers} matchers"),
-                false => format!("the mask has {n_rows} rows, but row {} is asked for", n_needed - 1),
+            let rows = counted(all.len(), "row");
+            return Err(PyValueError::new_err(match n_needed == matchers.len() {
+                true => format!("the mask has {rows} for {}", counted(matchers.len(), "matcher")),
+                false => format!("the mask has {rows}, but row {} is asked for", n_needed - 1),
             }));
         }
         let mut jobs = jobs(&matchers, &rows, all);
@@ -97,10 +122,11 @@ pub(crate) fn fill_next_token_bitmask_batch(
 }
 
 /// The rows as indices, each once.
-fn row_indices(rows: Option<Vec<Int>>, n_matchers: usize) -> PyResult<Vec<usize>> {
-    let Some(rows) = rows else { return Ok((0..n_matchers).collect()) };
+fn row_indices(rows: Option<List<Int>>, n_matchers: usize) -> PyResult<Vec<usize>> {
+    let Some(List(rows)) = rows else { return Ok((0..n_matchers).collect()) };
     if rows.len() != n_matchers {
-        return Err(PyValueError::new_err(format!("{} rows for {n_matchers} matchers", rows.len())));
+        let (rows, matchers) = (counted(rows.len(), "row"), counted(n_matchers, "matcher"));
+        return Err(PyValueError::new_err(format!("{rows} for {matchers}")));
     }
     let negative = |row: i64| PyIndexError::new_err(format!("row {row} is negative, expected 0 or more"));
     let rows = rows.into_iter().map(|Int(row)| usize::try_from(row).map_err(|_| negative(row)));

@@ -7,22 +7,24 @@ use std::thread::available_parallelism;
 
 use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
 use maskwright::tool_calls::{OnError, Reasons, ToolCallOptions};
-use maskwright::{CompileOptions, Error, GrammarSource};
+use maskwright::{CheckConfig, CompileOptions, Error, GrammarSource};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::arguments::{
-    Count, FilePath, GrammarText, OfCall, OfGrammar, PatternText, Reduced, Text, file_bytes, is_path,
-    os_error, wrong_type_but,
+    Count, FilePath, Flag, GrammarText, List, OfCall, OfGrammar, PatternText, Reduced, Saved, Text,
+    TextBytes, file_bytes, os_error, refuse_unknown, wrong_type, wrong_type_but,
 };
+use crate::cancel::Cancel;
+use crate::check::Check;
 use crate::errors::{GrammarWarning, OrRaise};
-use crate::interrupt;
+use crate::interrupt::{self, stoppable};
 use crate::limits::LimitCounts;
 use crate::report::ReportEntry;
 use crate::schema::{self, SchemaText, TagText};
 use crate::state::table;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Tokenizer, own_tokenizer};
 use crate::work::detached;
 
 /// The terminals of indentation, from the argument of `compile_lark`.
@@ -35,33 +37,6 @@ fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation>
     (made.newline, made.indent, made.dedent, made.open, made.close, tab_len) = names;
     made.tabs = Tabs::Spaces(tab_len);
     Ok(made)
-}
-
-/// Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
-///
-/// A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C, for
-/// example) cancels its token too.
-#[pyclass(frozen, module = "maskwright")]
-#[derive(Default)]
-pub(crate) struct CancelToken(maskwright::CancelToken);
-
-#[pymethods]
-impl CancelToken {
-    #[new]
-    fn new() -> CancelToken {
-        CancelToken::default()
-    }
-
-    /// Ends every compilation that uses this token, soon after, with CancelledError.
-    fn cancel(&self) {
-        self.0.cancel();
-    }
-
-    /// Whether `cancel()` was called.
-    #[getter]
-    fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled()
-    }
 }
 
 /// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many threads.
@@ -104,7 +79,7 @@ impl Compiler {
     #[pyo3(signature = (tokenizer, limits=None, threads=None, *, rows=None))]
     fn new(
         tokenizer: &Bound<'_, PyAny>,
-        limits: Option<&Bound<'_, PyDict>>,
+        limits: Option<&Bound<'_, PyAny>>,
         threads: Option<Count>,
         rows: Option<FilePath<OfCall>>,
     ) -> PyResult<Compiler> {
@@ -146,7 +121,7 @@ impl Compiler {
     fn compile<'py>(
         this: &Bound<'py, Compiler>,
         source: &Bound<'py, PyAny>,
-        cancel: Option<&Bound<'py, CancelToken>>,
+        cancel: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let types = this.py().import("maskwright._types")?;
@@ -181,7 +156,7 @@ impl Compiler {
     /// checked.
     ///
     /// Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
-    #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, documents=None, cancel=None))]
+    #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=Flag(true), documents=None, cancel=None, **unknown))]
     #[pyo3(
         text_signature = "($self, schema, *, property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, documents=None, cancel=None)"
     )]
@@ -193,17 +168,19 @@ impl Compiler {
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
         numbers: Text<OfCall>,
-        strict: bool,
-        documents: Option<&Bound<'_, PyDict>>,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        strict: Flag,
+        documents: Option<&Bound<'_, PyAny>>,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
+        refuse_unknown(&this.get_type(), "compile_json_schema", unknown)?;
         let py = schema.py();
         let mut config = schema::config(
             &property_order,
             schema::whitespace(whitespace.as_deref(), max_whitespace)?,
             &numbers,
         )?;
-        config.strict = strict;
+        config.strict = strict.0;
         let documents = schema::documents(py, documents)?;
         let schema = SchemaText::of(schema)?;
         let mut source = GrammarSource::json_schema(&schema.text, config).documents(documents);
@@ -236,7 +213,7 @@ impl Compiler {
     ///
     /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
     /// in the tag.
-    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, special_tokens_in_text=false, cancel=None))]
+    #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=Flag(true), special_tokens_in_text=Flag(false), cancel=None, **unknown))]
     #[pyo3(
         text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, special_tokens_in_text=False, cancel=None)"
     )]
@@ -248,18 +225,20 @@ impl Compiler {
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
         numbers: Text<OfCall>,
-        strict: bool,
-        special_tokens_in_text: bool,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        strict: Flag,
+        special_tokens_in_text: Flag,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
+        refuse_unknown(&this.get_type(), "compile_structural_tag", unknown)?;
         let mut config = schema::config(
             &property_order,
             schema::whitespace(whitespace.as_deref(), max_whitespace)?,
             &numbers,
         )?;
-        config.strict = strict;
+        config.strict = strict.0;
         let source = tag.0.source(|text| GrammarSource::structural_tag(text, config));
-        let source = source.special_tokens_in_text(special_tokens_in_text);
+        let source = source.special_tokens_in_text(special_tokens_in_text.0);
         let compiled = Compiler::compile_source(this, cancel, &source)?;
         if let Some(report) = compiled.grammar.report() {
             schema::warn(this.py(), report)?;
@@ -287,7 +266,7 @@ impl Compiler {
     /// The marks of a format match their text and the special tokens of these names.
     ///
     /// Raises GrammarError and SchemaError, which name the tool, with the place in `tools`.
-    #[pyo3(signature = (tools, *, format=None, tool_choice=None, parallel=true, reasoning=None, text=true, on_error=Text::new("raise"), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=true, cancel=None))]
+    #[pyo3(signature = (tools, *, format=None, tool_choice=None, parallel=Flag(true), reasoning=None, text=Flag(true), on_error=Text::new("raise"), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=Flag(true), cancel=None, **unknown))]
     #[pyo3(
         text_signature = "($self, tools, *, format=None, tool_choice='auto', parallel=True, reasoning=False, text=True, on_error='raise', property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, cancel=None)"
     )]
@@ -297,23 +276,25 @@ impl Compiler {
         tools: &Bound<'_, PyAny>,
         format: Option<Text<OfCall>>,
         tool_choice: Option<&Bound<'_, PyAny>>,
-        parallel: bool,
+        parallel: Flag,
         reasoning: Option<&Bound<'_, PyAny>>,
-        text: bool,
+        text: Flag,
         on_error: Text<OfCall>,
         property_order: Text<OfCall>,
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
         numbers: Text<OfCall>,
-        strict: bool,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        strict: Flag,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
+        refuse_unknown(&this.get_type(), "compile_tool_calls", unknown)?;
         let mut config = schema::config(
             &property_order,
             schema::whitespace(whitespace.as_deref(), max_whitespace)?,
             &numbers,
         )?;
-        config.strict = strict;
+        config.strict = strict.0;
         let module = this.py().import("maskwright._tools")?;
         let (tools, tool_choice): (GrammarText, String) =
             module.call_method1("request", (tools, tool_choice))?.extract()?;
@@ -324,8 +305,8 @@ impl Compiler {
         let reasoning = module.call_method1("reasoning", (reasoning, &*format, &this.get().tokenizer))?;
         let mut options = ToolCallOptions::new(format);
         options.tool_choice = tool_choice;
-        options.is_parallel = parallel;
-        options.has_text = text;
+        options.is_parallel = parallel.0;
+        options.has_text = text.0;
         options.reasoning = match reasoning.extract()? {
             "always" => Reasons::Always,
             "auto" => Reasons::Maybe,
@@ -361,27 +342,30 @@ impl Compiler {
     /// has none of them. For a compiled `re.Pattern`, call `compile`.
     ///
     /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
-    #[pyo3(signature = (pattern, *, dialect=None, unicode=false, cancel=None))]
+    #[pyo3(signature = (pattern, *, dialect=None, unicode=Flag(false), cancel=None, **unknown))]
+    #[pyo3(text_signature = "($self, pattern, *, dialect=None, unicode=False, cancel=None)")]
     fn compile_regex(
         this: &Bound<'_, Compiler>,
         pattern: PatternText,
         dialect: Option<Text<OfCall>>,
-        unicode: bool,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        unicode: Flag,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
+        refuse_unknown(&this.get_type(), "compile_regex", unknown)?;
         let source = match dialect.as_deref() {
-            Some(dialect @ ("rust" | "python")) if unicode => {
+            Some(dialect @ ("rust" | "python")) if unicode.0 => {
                 return Err(PyValueError::new_err(format!(
                     "unicode=True with dialect={dialect:?}: its \\d, \\w, \\s and \\b match all of Unicode; leave unicode away"
                 )));
             }
-            Some("ecma") if unicode => {
+            Some("ecma") if unicode.0 => {
                 return Err(PyValueError::new_err(
                     "unicode=True with dialect=\"ecma\": JavaScript's \\d, \\w and \\b are ASCII-only; leave dialect away, or \
                      write \\p{Nd} for \\d and [\\p{L}\\p{N}_] for \\w",
                 ));
             }
-            None if unicode => GrammarSource::rust_regex(pattern.0),
+            None if unicode.0 => GrammarSource::rust_regex(pattern.0),
             None => GrammarSource::regex(pattern.0),
             Some("rust") => GrammarSource::rust_regex(pattern.0),
             Some("ecma") => GrammarSource::ecma_regex(pattern.0),
@@ -404,15 +388,17 @@ impl Compiler {
     /// ends texts matches only at the end, if its name ends the text.
     ///
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, special_tokens_in_text=false, cancel=None))]
+    #[pyo3(signature = (grammar, *, special_tokens_in_text=Flag(false), cancel=None, **unknown))]
     #[pyo3(text_signature = "($self, grammar, *, special_tokens_in_text=False, cancel=None)")]
     fn compile_gbnf(
         this: &Bound<'_, Compiler>,
         grammar: GrammarText,
-        special_tokens_in_text: bool,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        special_tokens_in_text: Flag,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
-        let source = grammar.source(GrammarSource::gbnf).special_tokens_in_text(special_tokens_in_text);
+        refuse_unknown(&this.get_type(), "compile_gbnf", unknown)?;
+        let source = grammar.source(GrammarSource::gbnf).special_tokens_in_text(special_tokens_in_text.0);
         Compiler::compile_source(this, cancel, &source)
     }
 
@@ -421,12 +407,15 @@ impl Compiler {
     /// `choices`: any iterable of str, an Enum whose values are str, or a Literal of str.
     ///
     /// Raises GrammarError if there are none, TypeError for anything else, a single str included.
-    #[pyo3(signature = (choices, *, cancel=None))]
+    #[pyo3(signature = (choices, *, cancel=None, **unknown))]
+    #[pyo3(text_signature = "($self, choices, *, cancel=None)")]
     fn compile_choice(
         this: &Bound<'_, Compiler>,
         choices: &Bound<'_, PyAny>,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
+        refuse_unknown(&this.get_type(), "compile_choice", unknown)?;
         let choices = this.py().import("maskwright._types")?.call_method1("choices", (choices,))?;
         let choices: Vec<Text<OfGrammar>> = choices.extract()?;
         Compiler::compile_source(
@@ -458,7 +447,7 @@ impl Compiler {
     /// Warns (GrammarWarning) as `compile_gbnf` does.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=Vec::new(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), special_tokens_in_text=false, cancel=None))]
+    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=List::default(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), special_tokens_in_text=Flag(false), cancel=None, **unknown))]
     #[pyo3(
         text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', special_tokens_in_text=False, cancel=None)"
     )]
@@ -469,14 +458,16 @@ impl Compiler {
         start: Text<OfGrammar>,
         lexer: Text<OfCall>,
         indentation: Option<&Bound<'_, PyAny>>,
-        import_paths: Vec<FilePath<OfGrammar>>,
+        import_paths: List<FilePath<OfGrammar>>,
         property_order: Text<OfCall>,
         whitespace: Option<Text<OfCall>>,
         max_whitespace: Option<Count>,
         numbers: Text<OfCall>,
-        special_tokens_in_text: bool,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        special_tokens_in_text: Flag,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
+        refuse_unknown(&this.get_type(), "compile_lark", unknown)?;
         let lexer = match &*lexer {
             "contextual" => LexerKind::Contextual,
             "basic" => LexerKind::Basic,
@@ -497,21 +488,24 @@ impl Compiler {
             schema::whitespace(whitespace.as_deref(), max_whitespace)?,
             &numbers,
         )?;
-        options.import_paths = import_paths.into_iter().map(|path| path.0).collect();
+        options.import_paths = import_paths.0.into_iter().map(|path| path.0).collect();
         let source = grammar.source(|text| GrammarSource::lark(text, options));
-        Compiler::compile_source(this, cancel, &source.special_tokens_in_text(special_tokens_in_text))
+        Compiler::compile_source(this, cancel, &source.special_tokens_in_text(special_tokens_in_text.0))
     }
 
     /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python
     /// allows indentation by tabs, except when a Template or Canvas is filled in.
     ///
     /// Raises GrammarError if no built-in grammar has this name.
-    #[pyo3(signature = (name, *, cancel=None))]
+    #[pyo3(signature = (name, *, cancel=None, **unknown))]
+    #[pyo3(text_signature = "($self, name, *, cancel=None)")]
     fn compile_builtin(
         this: &Bound<'_, Compiler>,
         name: Text<OfGrammar>,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        cancel: Option<Cancel>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
+        refuse_unknown(&this.get_type(), "compile_builtin", unknown)?;
         Compiler::compile_source(this, cancel, &GrammarSource::builtin(name.0))
     }
 
@@ -594,7 +588,7 @@ impl Compiler {
     /// Compiles a source.
     fn compile_source(
         this: &Bound<'_, Compiler>,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        cancel: Option<Cancel>,
         source: &GrammarSource,
     ) -> PyResult<CompiledGrammar> {
         let compiler = &this.get().compiler;
@@ -609,10 +603,10 @@ impl Compiler {
     /// Compiles without the interpreter, so that `cancel` and signals end it.
     fn run(
         this: &Bound<'_, Compiler>,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        cancel: Option<Cancel>,
         compile: impl FnOnce(&CompileOptions) -> Result<Arc<maskwright::CompiledGrammar>, Error> + Send,
     ) -> PyResult<CompiledGrammar> {
-        let cancel = cancel.map_or_else(maskwright::CancelToken::new, |token| token.get().0.clone());
+        let cancel = cancel.map_or_else(maskwright::CancelToken::new, |token| token.0);
         let work = |token| {
             let mut options = CompileOptions::default();
             options.cancel = Some(token);
@@ -658,6 +652,33 @@ impl CompiledGrammar {
         self.compiler.get().tokenizer.clone_ref(py)
     }
 
+    /// Says how far a text (str or bytes) is in the language, and if it is not, where it leaves it, why, and what was expected there.
+    ///
+    /// `special_tokens`: if true, the names of the tokenizer's special tokens in the text are these tokens, and the rest of it is read
+    /// token by token. Otherwise the text is only text, and a grammar that names tokens by id refuses it at their places.
+    ///
+    /// It reads the whole text, in linear time for usual grammars; the limit `mask_work` does not apply. While a text is being written,
+    /// a Matcher says the same (`state`, `explain`).
+    ///
+    /// Raises LimitError if the text is so ambiguous that a limit is reached, TokenizerError if special tokens are read and no tokens
+    /// spell the rest.
+    ///
+    /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
+    /// >>> grammar = Compiler(tokenizer).compile_gbnf('root ::= ([a-z]+ " = " [0-9]+ "\\n")+')
+    /// >>> check = grammar.check("host = 1\nport = = 80\n")
+    /// >>> check.line, check.column, check.reason
+    /// (2, 8, '"=" cannot come here')
+    /// >>> bool(grammar.check("host = 1\n"))
+    /// True
+    #[pyo3(signature = (text, *, special_tokens=Flag(false)))]
+    #[pyo3(text_signature = "($self, text, *, special_tokens=False)")]
+    fn check(&self, py: Python<'_>, text: TextBytes<OfCall>, special_tokens: Flag) -> PyResult<Check> {
+        let mut config = CheckConfig::default();
+        config.tokenizer = special_tokens.0.then(|| self.own_tokenizer());
+        config.special_tokens = special_tokens.0;
+        Ok(stoppable(py, || self.grammar.check(&text.0, &config))?.or_raise()?.into())
+    }
+
     /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also one for
     /// another tokenizer.
     fn serialize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -672,12 +693,13 @@ impl CompiledGrammar {
     #[staticmethod]
     #[pyo3(signature = (saved, compiler, *, cancel=None))]
     fn deserialize(
-        saved: Vec<u8>,
-        compiler: &Bound<'_, Compiler>,
-        cancel: Option<&Bound<'_, CancelToken>>,
+        saved: Saved,
+        compiler: &Bound<'_, PyAny>,
+        cancel: Option<Cancel>,
     ) -> PyResult<CompiledGrammar> {
+        let compiler = compiler.cast::<Compiler>().map_err(|_| wrong_type(compiler, "a Compiler"))?;
         let inner = &compiler.get().compiler;
-        Compiler::run(compiler, cancel, |options| inner.deserialize(&saved, options))
+        Compiler::run(compiler, cancel, |options| inner.deserialize(&saved.0, options))
     }
 
     fn __reduce__<'py>(
@@ -742,26 +764,6 @@ pub(crate) fn compiled_grammar<'a, 'py>(
         };
         wrong_type_but(given, "a CompiledGrammar", instead)
     })
-}
-
-/// Casts an argument to a tokenizer.
-///
-/// # Errors
-/// TypeError, which says how to make one, for any other type.
-fn own_tokenizer<'a, 'py>(given: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Tokenizer>> {
-    if let Ok(tokenizer) = given.cast::<Tokenizer>() {
-        return Ok(tokenizer);
-    }
-    let instead = if given.is_instance_of::<PyString>() || is_path(given)? {
-        "Tokenizer.from_file reads a tokenizer.json, Tokenizer.from_gguf a GGUF file"
-    } else if given.hasattr("_mergeable_ranks")? {
-        "Tokenizer.from_tiktoken makes one of an Encoding of tiktoken"
-    } else if given.hasattr("backend_tokenizer")? || given.hasattr("to_str")? {
-        "Tokenizer.from_hf makes one of a tokenizer of transformers or tokenizers"
-    } else {
-        "Tokenizer.from_file, from_hf, from_tiktoken, from_gguf and from_tokens make one"
-    };
-    Err(wrong_type_but(given, "a Tokenizer", instead))
 }
 
 impl CompiledGrammar {

@@ -6,12 +6,12 @@ use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::arguments::{Count, Int, OfCall, TextBytes, ints, known_token, vocabulary_ids};
+use crate::arguments::{Count, Flag, Int, List, OfCall, TextBytes, ints, known_token, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
 use crate::interrupt::{self, stoppable, work_on};
-use crate::likeliest::{self, Likeliest, Scores};
+use crate::likeliest::{self, Likeliest, Pair, Scores};
 use crate::matcher::{token_id, token_ids};
 use crate::work::{Guarded, with};
 
@@ -97,9 +97,9 @@ pub(crate) struct Template {
 #[pymethods]
 impl Template {
     #[new]
-    fn new(grammar: &Bound<'_, PyAny>, parts: Vec<Bound<'_, PyAny>>) -> PyResult<Template> {
+    fn new(grammar: &Bound<'_, PyAny>, parts: List<Bound<'_, PyAny>>) -> PyResult<Template> {
         let grammar = compiled_grammar(grammar)?;
-        let parts = parts.iter().map(part).collect::<PyResult<Vec<Part>>>()?;
+        let parts = parts.0.iter().map(part).collect::<PyResult<Vec<Part>>>()?;
         let n_holes = parts.iter().filter(|part| matches!(part, Part::Hole(_))).count();
         let infiller = infiller(grammar)?;
         let made = stoppable(grammar.py(), || maskwright::Template::new(&infiller, parts.clone()))?;
@@ -153,14 +153,14 @@ impl Template {
         &self,
         py: Python<'_>,
         hole: Int,
-        prefix_ids: Vec<Int>,
+        prefix_ids: List<Int>,
         mask: &Bound<'_, PyAny>,
         row: Int,
     ) -> PyResult<&'static str> {
         let hole = index(hole, self.n_holes, "hole", "template")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
-        let known = prefix_ids.into_iter().map(|id| known_token(id, self.n_vocab));
+        let known = prefix_ids.0.into_iter().map(|id| known_token(id, self.n_vocab));
         let prefix = known.collect::<PyResult<Vec<TokenId>>>()?;
         fill(py, &self.template, words, self.n_vocab, |template, words| {
             template.fill_next_token_bitmask(hole, &prefix, words)
@@ -171,7 +171,7 @@ impl Template {
     /// hole, one of them is not text, or the other holes could not be filled.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already.
-    fn fix(&self, py: Python<'_>, hole: Int, ids: Vec<Int>) -> PyResult<bool> {
+    fn fix(&self, py: Python<'_>, hole: Int, ids: List<Int>) -> PyResult<bool> {
         let hole = index(hole, self.n_holes, "hole", "template")?;
         let ids = token_ids(ids);
         if ids.iter().any(|id| id.index() >= self.n_vocab) {
@@ -217,14 +217,14 @@ impl Canvas {
     #[pyo3(signature = (grammar, positions, *, padding_id=None, mask_id=None))]
     fn new(
         grammar: &Bound<'_, PyAny>,
-        positions: Vec<Option<Int>>,
+        positions: List<Option<Int>>,
         padding_id: Option<Int>,
         mask_id: Option<Int>,
     ) -> PyResult<Canvas> {
         let grammar = compiled_grammar(grammar)?;
         let n_vocab = grammar.get().own_tokenizer().n_vocab();
         let known = |id: Option<Int>| id.map(|id| known_token(id, n_vocab)).transpose();
-        let positions: Vec<Option<TokenId>> = positions.into_iter().map(known).collect::<PyResult<_>>()?;
+        let positions: Vec<Option<TokenId>> = positions.0.into_iter().map(known).collect::<PyResult<_>>()?;
         let config = CanvasConfig::with_padding(known(padding_id)?).and_mask(known(mask_id)?);
         let infiller = infiller(grammar)?;
         let made = stoppable(grammar.py(), || maskwright::Canvas::new(&infiller, &positions, config))?;
@@ -257,7 +257,7 @@ impl Canvas {
     /// This is what a decoding loop asks: far less work than a mask. A token that is not in the vocabulary gets "no".
     ///
     /// Raises IndexError if there is no such position.
-    fn allows(&self, py: Python<'_>, i: Int, ids: Vec<Int>) -> PyResult<Vec<&'static str>> {
+    fn allows(&self, py: Python<'_>, i: Int, ids: List<Int>) -> PyResult<Vec<&'static str>> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let ids = token_ids(ids);
         let verdicts = work_on(py, &self.canvas, |canvas| canvas.allows(position, &ids))?.or_raise()?;
@@ -300,7 +300,7 @@ impl Canvas {
     ///
     /// Raises IndexError if there is no such position.
     #[pyo3(
-        signature = (i, mask, row=Int(0), exact=false),
+        signature = (i, mask, row=Int(0), exact=Flag(false)),
         text_signature = "($self, i, mask, row=0, exact=False)"
     )]
     fn fill_bitmask(
@@ -309,13 +309,13 @@ impl Canvas {
         i: Int,
         mask: &Bound<'_, PyAny>,
         row: Int,
-        exact: bool,
+        exact: Flag,
     ) -> PyResult<&'static str> {
         let position = index(i, self.n_positions, "position", "canvas")?;
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
         fill(py, &self.canvas, words, self.n_vocab, |canvas, words| {
-            canvas.fill_bitmask(position, words, exact)
+            canvas.fill_bitmask(position, words, exact.0)
         })
     }
 
@@ -345,7 +345,7 @@ impl Canvas {
         py: Python<'_>,
         logits: Option<Bound<'_, PyAny>>,
         beam: Count,
-        candidates: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+        candidates: Option<Pair<'_>>,
     ) -> PyResult<Likeliest> {
         let scores = Scores::new(py, logits, candidates, 1)?;
         scores.check_width(self.grammar.get().grammar.vocabulary().n_vocab())?;
@@ -410,7 +410,7 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
         return Ok(Part::Text(part.extract::<TextBytes<OfCall>>()?.0));
     }
     if part.is_instance_of::<PyList>() || part.is_instance_of::<PyTuple>() {
-        return Ok(Part::Tokens(vocabulary_ids(part.extract::<Vec<Int>>()?)?));
+        return Ok(Part::Tokens(vocabulary_ids(part.extract::<List<Int>>()?)?));
     }
     let kind = part.get_type().name()?;
     Err(PyTypeError::new_err(format!(

@@ -4,7 +4,8 @@
 //! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
-//! * `tokenizer`, `compiler`, `matcher`: one class each, with what it returns. `infill`: templates and canvases.
+//! * `tokenizer`, `compiler`, `cancel`, `matcher`: one class each, with what it returns. `infill`: templates and canvases. `check`: verdicts on
+//!   whole texts.
 //! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
@@ -28,6 +29,8 @@ mod apply;
 mod arguments;
 mod batch;
 mod bitmask;
+mod cancel;
+mod check;
 mod compiler;
 mod errors;
 mod infill;
@@ -68,7 +71,11 @@ mod _maskwright {
     #[pymodule_export]
     use crate::bitmask::allocate_token_bitmask;
     #[pymodule_export]
-    use crate::compiler::{CancelToken, CompiledGrammar, Compiler};
+    use crate::cancel::CancelToken;
+    #[pymodule_export]
+    use crate::check::Check;
+    #[pymodule_export]
+    use crate::compiler::{CompiledGrammar, Compiler};
     #[pymodule_export]
     use crate::errors::{
         BatchError, CancelledError, Error, GrammarError, GrammarWarning, InternalError, LimitError,

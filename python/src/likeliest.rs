@@ -7,7 +7,7 @@ use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::arguments::{Count, Int, ints};
+use crate::arguments::{Count, Int, ints, wrong_type};
 
 /// The likeliest text that `Matcher.likeliest` found.
 #[pyclass(frozen, module = "maskwright", get_all)]
@@ -73,6 +73,20 @@ pub(crate) fn config(
     Ok(LikeliestConfig { beam, max_tokens: max_tokens.map(|Count(limit)| limit), padding })
 }
 
+/// The best tokens of each position: their ids and their log-probabilities, both arrays or tensors.
+pub(crate) struct Pair<'py>(Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+impl<'py> FromPyObject<'_, 'py> for Pair<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Pair<'py>> {
+        match object.extract() {
+            Ok((ids, log_probabilities)) => Ok(Pair(ids, log_probabilities)),
+            Err(_) => Err(wrong_type(&object, "a pair (a tuple) of ids and log-probabilities")),
+        }
+    }
+}
+
 /// Scores of several texts, as contiguous arrays of shape (batch, positions, …).
 pub(crate) struct Scores<'py> {
     logits: Option<PyReadonlyArrayDyn<'py, f32>>,
@@ -86,10 +100,11 @@ impl<'py> Scores<'py> {
     pub(crate) fn new(
         py: Python<'py>,
         logits: Option<Bound<'py, PyAny>>,
-        candidates: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+        candidates: Option<Pair<'py>>,
         n_texts: usize,
     ) -> PyResult<Scores<'py>> {
         let module = py.import("maskwright._scores")?;
+        let candidates = candidates.map(|Pair(ids, log_probabilities)| (ids, log_probabilities));
         let arrays = module.call_method1("arrays", (logits, candidates, n_texts))?;
         type Arrays<'py> = (
             Option<PyReadonlyArrayDyn<'py, f32>>,

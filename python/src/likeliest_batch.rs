@@ -1,13 +1,15 @@
 //! `likeliest_batch`: `Matcher.likeliest` for many texts at once.
 
+use maskwright::debug::counted;
 use maskwright::{LikeliestConfig, Position};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
-use crate::arguments::{Count, Int};
-use crate::batch::{self, batch_error, in_parallel};
+use crate::arguments::{Count, Int, List};
+use crate::batch::{self, OneMatcher, batch_error, in_parallel};
 use crate::interrupt::stoppable;
-use crate::likeliest::{Likeliest, Scores, config};
+use crate::likeliest::{Likeliest, Pair, Scores, config};
 use crate::matcher::Matcher;
 
 /// `Matcher.likeliest` for many texts, in parallel, with the interpreter released.
@@ -23,28 +25,28 @@ use crate::matcher::Matcher;
 )]
 pub(crate) fn likeliest_batch(
     py: Python<'_>,
-    matchers: Vec<Py<Matcher>>,
+    matchers: List<OneMatcher>,
     logits: Option<Bound<'_, PyAny>>,
     beam: Count,
     max_tokens: Option<OneOrMany>,
-    candidates: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+    candidates: Option<Pair<'_>>,
     padding: Option<Int>,
 ) -> PyResult<Vec<Likeliest>> {
-    let scores = Scores::new(py, logits, candidates, matchers.len())?;
+    let scores = Scores::new(py, logits, candidates, matchers.0.len())?;
+    let matchers: Vec<&Matcher> = matchers.0.iter().map(OneMatcher::get).collect();
     let limits: Vec<Option<Count>> = match max_tokens {
         None => matchers.iter().map(|_| None).collect(),
         Some(OneOrMany::One(Count(limit))) => matchers.iter().map(|_| Some(Count(limit))).collect(),
         Some(OneOrMany::Many(limits)) if limits.len() == matchers.len() => limits,
         Some(OneOrMany::Many(limits)) => {
             return Err(PyValueError::new_err(format!(
-                "there are {} limits for {} matchers",
-                limits.len(),
-                matchers.len()
+                "there are {} for {}",
+                counted(limits.len(), "limit"),
+                counted(matchers.len(), "matcher")
             )));
         }
     };
     let config = config(beam, None, padding)?;
-    let matchers: Vec<&Matcher> = matchers.iter().map(Py::get).collect();
     for matcher in &matchers {
         scores.check_width(matcher.session().grammar().vocabulary().n_vocab())?;
     }
@@ -82,8 +84,19 @@ struct Job<'a> {
 }
 
 /// A limit for all texts, or one for each.
-#[derive(FromPyObject)]
 pub(crate) enum OneOrMany {
     One(Count),
     Many(Vec<Option<Count>>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for OneOrMany {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<OneOrMany> {
+        match object.extract::<Count>() {
+            Ok(limit) => Ok(OneOrMany::One(limit)),
+            Err(error) if object.is_instance_of::<PyInt>() => Err(error),
+            Err(_) => object.extract::<List<Option<Count>>>().map(|limits| OneOrMany::Many(limits.0)),
+        }
+    }
 }

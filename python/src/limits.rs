@@ -1,11 +1,11 @@
 //! The limits of a compiler, as Python gives them.
 
 use maskwright::Limits;
+use maskwright::debug::nearest_name;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use crate::arguments::{Count, OfCall, Text};
+use crate::arguments::{Count, OfCall, Text, dict};
 
 /// The names of the limits.
 const LIMITS: [&str; 14] = [
@@ -30,9 +30,13 @@ const LIMITS: [&str; 14] = [
 pub(crate) struct LimitCounts(pub(crate) Vec<(String, usize)>);
 
 impl LimitCounts {
-    pub(crate) fn read(given: &Bound<'_, PyDict>) -> PyResult<LimitCounts> {
+    /// Reads a dict from names of limits to numbers.
+    ///
+    /// # Errors
+    /// TypeError for other types and for names of no limit, ValueError for a number out of range.
+    pub(crate) fn read(given: &Bound<'_, PyAny>) -> PyResult<LimitCounts> {
         let mut counts = LimitCounts::default();
-        for (name, value) in given {
+        for (name, value) in dict(given, "names of limits to numbers")? {
             let name: Text<OfCall> = name.extract()?;
             let Count(count) = value.extract()?;
             let is_narrow = *name == *"max_states";
@@ -41,11 +45,11 @@ impl LimitCounts {
                 return Err(PyValueError::new_err(format!("{given} is {count}, expected at most 2**32 - 1")));
             }
             if !LimitCounts::set(&mut Limits::default(), &name, count) {
-                return Err(PyTypeError::new_err(format!(
-                    "no limit is named {:?}, expected one of {}",
-                    &*name,
-                    LIMITS.join(", ")
-                )));
+                let expected = match nearest_name(&name, LIMITS) {
+                    Some((_, meant)) => format!("did you mean {meant:?}?"),
+                    None => format!("the limits are {}", LIMITS.join(", ")),
+                };
+                return Err(PyTypeError::new_err(format!("no limit is named {:?}; {expected}", &*name)));
             }
             counts.0.push((name.0, count));
         }

@@ -9,12 +9,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::arguments::{Count, Int, OfCall, Reduced, Text, TextBytes, ints, vocabulary_ids};
+use crate::arguments::{Count, Int, List, OfCall, Real, Reduced, Text, TextBytes, ints, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::OrRaise;
 use crate::interrupt::{stoppable, work_on};
-use crate::likeliest::{self, Likeliest, Scores};
+use crate::likeliest::{self, Likeliest, Pair, Scores};
 use crate::search::{self, Hypothesis};
 use crate::state::{State, table};
 use crate::trace::TraceSteps;
@@ -61,7 +61,7 @@ impl Matcher {
     fn new(
         grammar: &Bound<'_, PyAny>,
         max_tokens: Option<Int>,
-        stop_token_ids: Option<Vec<Int>>,
+        stop_token_ids: Option<List<Int>>,
     ) -> PyResult<Matcher> {
         let grammar = compiled_grammar(grammar)?;
         let compiled = grammar.get();
@@ -159,13 +159,13 @@ impl Matcher {
     }
 
     /// Accepts tokens until one is refused, and returns how many were accepted.
-    fn accept_tokens(&self, py: Python<'_>, ids: Vec<Int>) -> PyResult<usize> {
+    fn accept_tokens(&self, py: Python<'_>, ids: List<Int>) -> PyResult<usize> {
         let ids = token_ids(ids);
         self.work(py, |matcher| matcher.accept_tokens(&ids))
     }
 
     /// How many of the tokens would be accepted, one after the other. The state does not change.
-    fn validate_tokens(&self, py: Python<'_>, ids: Vec<Int>) -> PyResult<usize> {
+    fn validate_tokens(&self, py: Python<'_>, ids: List<Int>) -> PyResult<usize> {
         let ids = token_ids(ids);
         self.work(py, |matcher| matcher.validate_tokens(&ids))
     }
@@ -329,10 +329,11 @@ impl Matcher {
     fn fill_draft_tree(
         &self,
         py: Python<'_>,
-        parents: Vec<Int>,
-        ids: Vec<Int>,
+        parents: List<Int>,
+        ids: List<Int>,
         mask: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<bool>> {
+        let (List(parents), List(ids)) = (parents, ids);
         if parents.len() != ids.len() {
             return Err(PyValueError::new_err(format!("{} parents for {} ids", parents.len(), ids.len())));
         }
@@ -354,7 +355,7 @@ impl Matcher {
             )));
         }
         let root = self.look(py, |matcher| Ok(matcher.fork()))?;
-        let (ids, mut rows) = (token_ids(ids), rows);
+        let (ids, mut rows) = (token_ids(List(ids)), rows);
         stoppable(py, || fill_draft_tree(&root, &parents, &ids, &mut rows))?.or_raise()
     }
 
@@ -377,7 +378,7 @@ impl Matcher {
     ///
     /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong. Ctrl-C ends a search in any case, with
     /// KeyboardInterrupt if its handler raises nothing.
-    #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=1.0, seed=Count(0), trace=None))]
+    #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=Real(1.0), seed=Count(0), trace=None))]
     #[pyo3(
         text_signature = "($self, logits_fn, prompt_ids, *, strategy='beam', tries=None, temperature=1.0, seed=0, trace=None)"
     )]
@@ -386,10 +387,10 @@ impl Matcher {
         &self,
         py: Python<'_>,
         logits_fn: Py<PyAny>,
-        prompt_ids: Vec<Int>,
+        prompt_ids: List<Int>,
         strategy: Text<OfCall>,
         tries: Option<Count>,
-        temperature: f32,
+        temperature: Real,
         seed: Count,
         trace: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Hypothesis>> {
@@ -398,7 +399,8 @@ impl Matcher {
             Some(tries) => tries,
             None => None,
         };
-        let options = search::Options { strategy: strategy.0, tries, temperature, seed: seed.0 as u64 };
+        let options =
+            search::Options { strategy: strategy.0, tries, temperature: temperature.0, seed: seed.0 as u64 };
         let prompt_ids = vocabulary_ids(prompt_ids)?;
         let steps = trace.as_ref().map(TraceSteps::of).transpose()?;
         let session = self.copied(py)?;
@@ -438,7 +440,7 @@ impl Matcher {
         logits: Option<Bound<'_, PyAny>>,
         beam: Count,
         max_tokens: Option<Count>,
-        candidates: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+        candidates: Option<Pair<'_>>,
         padding: Option<Int>,
     ) -> PyResult<Likeliest> {
         let scores = Scores::new(py, logits, candidates, 1)?;
@@ -474,7 +476,7 @@ impl Matcher {
         grammar: &Bound<'_, PyAny>,
         max_tokens: Option<Int>,
         steps: Vec<Bound<'_, PyAny>>,
-        stop_token_ids: Option<Vec<Int>>,
+        stop_token_ids: Option<List<Int>>,
     ) -> PyResult<Matcher> {
         let (py, matcher) = (grammar.py(), Matcher::new(grammar, max_tokens, stop_token_ids)?);
         for step in steps {
@@ -627,7 +629,7 @@ pub(crate) fn token_id(id: Int) -> TokenId {
     TokenId(u32::try_from(id.0).unwrap_or(u32::MAX))
 }
 
-pub(crate) fn token_ids(ids: Vec<Int>) -> Vec<TokenId> {
+pub(crate) fn token_ids(List(ids): List<Int>) -> Vec<TokenId> {
     ids.into_iter().map(token_id).collect()
 }
 

@@ -136,9 +136,10 @@ fn dumped<'py, B: PyTypeInfo>(value: &Bound<'py, PyAny>, what: &str) -> PyResult
 /// Reads documents as `documents` gives them: a dict from URIs to schemas.
 ///
 /// # Errors
-/// As [`SchemaText::of`]; SchemaError for a text that is not JSON.
-pub(crate) fn documents(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<SchemaDocuments> {
+/// As [`SchemaText::of`]; SchemaError for a text that is not JSON, TypeError for another type than a dict.
+pub(crate) fn documents(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<SchemaDocuments> {
     let mut documents = SchemaDocuments::default();
+    let given = given.map(|given| arguments::dict(given, "URIs to schemas")).transpose()?;
     // A list, since Python code runs in between, which may change the dict.
     let items = given.map(|given| given.items());
     for item in items.iter().flatten() {

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyString, PyType};
 
 use crate::arguments::{
-    Count, FilePath, Int, OfTokenizer, Reduced, Text, TextBytes, ints, is_path, vocabulary_ids, wrong_type,
-    wrong_type_but,
+    Count, FilePath, Int, Item, List, OfTokenizer, Reduced, Saved, Text, TextBytes, ints, is_path,
+    vocabulary_ids, wrong_type, wrong_type_but,
 };
 use crate::errors::{LimitError, OrRaise, TokenizerError};
 use crate::interrupt::aside;
@@ -47,7 +47,7 @@ impl Tokenizer {
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         path: FilePath<OfTokenizer>,
-        eos_token_ids: Option<Vec<Int>>,
+        eos_token_ids: Option<List<Int>>,
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         let options = options(eos_token_ids, vocab_size)?;
@@ -68,7 +68,7 @@ impl Tokenizer {
         py: Python<'_>,
         tokenizer: &Bound<'_, PyAny>,
         model: Option<&Bound<'_, PyAny>>,
-        eos_token_ids: Option<Vec<Int>>,
+        eos_token_ids: Option<List<Int>>,
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         let mut options = options(eos_token_ids, vocab_size)?;
@@ -123,12 +123,15 @@ impl Tokenizer {
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         encoding: &Bound<'_, PyAny>,
-        eos_token_ids: Option<Vec<Int>>,
+        eos_token_ids: Option<List<Int>>,
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         const BUILT_IN: [&str; 6] =
             ["gpt2", "r50k_base", "p50k_base", "cl100k_base", "o200k_base", "o200k_harmony"];
         let is_name = encoding.is_instance_of::<PyString>();
+        if !is_name && !encoding.hasattr("_mergeable_ranks")? {
+            return Err(wrong_type(encoding, "the name of an encoding, or a tiktoken.Encoding"));
+        }
         let name = if is_name { encoding.clone() } else { encoding.getattr("name")? };
         let name = name.extract::<Text<OfTokenizer>>()?.0;
         let options = options(eos_token_ids, vocab_size)?;
@@ -149,7 +152,7 @@ impl Tokenizer {
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         path: FilePath<OfTokenizer>,
-        eos_token_ids: Option<Vec<Int>>,
+        eos_token_ids: Option<List<Int>>,
         vocab_size: Option<Count>,
     ) -> PyResult<Tokenizer> {
         let options = options(eos_token_ids, vocab_size)?;
@@ -167,16 +170,16 @@ impl Tokenizer {
     fn from_tokens(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
-        tokens: Vec<TokenBytes>,
-        eos_token_ids: Option<Vec<Int>>,
-        special_token_ids: Option<Vec<Int>>,
-        eos: Option<Vec<Int>>,
+        tokens: List<TokenBytes>,
+        eos_token_ids: Option<List<Int>>,
+        special_token_ids: Option<List<Int>>,
+        eos: Option<List<Int>>,
     ) -> PyResult<Tokenizer> {
         let (Some(eos), None) = (eos_token_ids.clone().or(eos.clone()), eos_token_ids.and(eos)) else {
             return Err(PyTypeError::new_err("expected the ids that end a text, once, as eos_token_ids"));
         };
         let (eos, special) = (vocabulary_ids(eos)?, vocabulary_ids(special_token_ids.unwrap_or_default())?);
-        let tokens = tokens.into_iter().map(|token| token.0).collect();
+        let tokens = tokens.0.into_iter().map(|token| token.0).collect();
         let make = move || maskwright::Tokenizer::from_tokens_with_special(tokens, &eos, &special);
         let made = aside(py, make)?;
         made.or_raise().map(Tokenizer)
@@ -240,7 +243,7 @@ impl Tokenizer {
     /// The bytes of tokens, joined. Special tokens have none.
     ///
     /// Raises TokenizerError for what cannot be a token, such as -1.
-    fn decode<'py>(&self, py: Python<'py>, ids: Vec<Int>) -> PyResult<Bound<'py, PyBytes>> {
+    fn decode<'py>(&self, py: Python<'py>, ids: List<Int>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.0.decode(&vocabulary_ids(ids)?)))
     }
 
@@ -263,8 +266,8 @@ impl Tokenizer {
     ///
     /// Raises TokenizerError if they are no saved tokenizer, damaged or of another version, or what they say is wrong.
     #[staticmethod]
-    fn deserialize(py: Python<'_>, saved: Vec<u8>) -> PyResult<Tokenizer> {
-        aside(py, move || maskwright::Tokenizer::deserialize(&saved))?.or_raise().map(Tokenizer)
+    fn deserialize(py: Python<'_>, saved: Saved) -> PyResult<Tokenizer> {
+        aside(py, move || maskwright::Tokenizer::deserialize(&saved.0))?.or_raise().map(Tokenizer)
     }
 
     fn __reduce__<'py>(this: &Bound<'py, Tokenizer>) -> Reduced<'py, (Bound<'py, PyBytes>,)> {
@@ -286,8 +289,32 @@ impl Tokenizer {
     }
 }
 
+/// Casts an argument to a tokenizer.
+///
+/// # Errors
+/// TypeError, which says how to make one, for any other type.
+pub(crate) fn own_tokenizer<'a, 'py>(given: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Tokenizer>> {
+    if let Ok(tokenizer) = given.cast::<Tokenizer>() {
+        return Ok(tokenizer);
+    }
+    let instead = if given.is_instance_of::<PyString>() || is_path(given)? {
+        "Tokenizer.from_file reads a tokenizer.json, Tokenizer.from_gguf a GGUF file"
+    } else if given.hasattr("_mergeable_ranks")? {
+        "Tokenizer.from_tiktoken makes one of an Encoding of tiktoken"
+    } else if given.hasattr("backend_tokenizer")? || given.hasattr("to_str")? {
+        "Tokenizer.from_hf makes one of a tokenizer of transformers or tokenizers"
+    } else {
+        "Tokenizer.from_file, from_hf, from_tiktoken, from_gguf and from_tokens make one"
+    };
+    Err(wrong_type_but(given, "a Tokenizer", instead))
+}
+
 /// The bytes of a token.
 struct TokenBytes(Vec<u8>);
+
+impl Item for TokenBytes {
+    const LIST: &'static str = "a list of tokens, each as bytes";
+}
 
 impl<'py> FromPyObject<'_, 'py> for TokenBytes {
     type Error = PyErr;
@@ -300,7 +327,7 @@ impl<'py> FromPyObject<'_, 'py> for TokenBytes {
     }
 }
 
-fn options(eos_token_ids: Option<Vec<Int>>, vocab_size: Option<Count>) -> PyResult<TokenizerOptions> {
+fn options(eos_token_ids: Option<List<Int>>, vocab_size: Option<Count>) -> PyResult<TokenizerOptions> {
     let eos_token_ids = eos_token_ids.map(vocabulary_ids).transpose()?;
     let mut options = TokenizerOptions::default();
     options.eos_token_ids = eos_token_ids;
@@ -343,7 +370,7 @@ fn own_eos_token_ids(owner: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>>
         Some(ids) if ids.is_none() => Ok(None),
         Some(ids) => {
             let ids = match ids.extract::<Int>() {
-                Ok(id) => vec![id],
+                Ok(id) => List(vec![id]),
                 Err(error) if ids.is_instance_of::<PyInt>() => return Err(error),
                 Err(_) => ids.extract()?,
             };

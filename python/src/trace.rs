@@ -5,7 +5,7 @@ use maskwright_decode::{SearchOutcome, asked_step, branches, chosen_step, text_r
 use maskwright_trace::{Step, Trace};
 use pyo3::prelude::*;
 
-use crate::arguments::wrong_type;
+use crate::arguments::{OfCall, Text, wrong_type};
 
 /// The steps of a trace.
 #[pyclass(module = "maskwright")]
@@ -23,8 +23,9 @@ pub(crate) struct TraceSteps {
 #[pymethods]
 impl TraceSteps {
     #[new]
-    fn new(title: String, model: Option<String>, prompt: Option<String>) -> TraceSteps {
-        let trace = Trace { title, model, prompt, ..Trace::default() };
+    fn new(title: Text<OfCall>, model: Option<Text<OfCall>>, prompt: Option<Text<OfCall>>) -> TraceSteps {
+        let [model, prompt] = [model, prompt].map(|text| text.map(|text| text.0));
+        let trace = Trace { title: title.0, model, prompt, ..Trace::default() };
         TraceSteps { trace, asked: None, start: None, tokenizer: None, ends: None }
     }
 

@@ -230,7 +230,7 @@ def test_a_token_from_elsewhere_is_an_error(grammars):
 
 def test_rows_and_grammars_must_fit(grammars):
     for n_rows in (1, 2, 4):
-        with pytest.raises(ValueError, match=f"{n_rows} rows for 3 grammars"):
+        with pytest.raises(ValueError, match=f"{n_rows} rows? for 3 grammars"):
             allowed_by(transformers.LogitsProcessor(grammars), [[7]] * n_rows)
     with pytest.raises(ValueError, match="no grammar"):
         transformers.LogitsProcessor([])

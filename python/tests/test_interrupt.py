@@ -83,6 +83,11 @@ matcher = Matcher(letters())
 call = lambda: matcher.accept_bytes(b"ab" * 20_000_000)
 check = lambda: matcher.text == b"" or sys.exit(matcher.text[:20])
 """,
+    "check": """
+grammar = letters()
+call = lambda: grammar.check(b"ab" * 20_000_000)
+check = lambda: not grammar.check("ab") or sys.exit("valid")
+""",
     "accept_tokens": """
 matcher = Matcher(letters(), max_tokens=20_000_000)
 call = lambda: matcher.accept_tokens([ord("a"), ord("b")] * 5_000_000)

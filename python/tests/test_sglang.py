@@ -215,7 +215,7 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         (("structural_tag", "{"), {}, "the structural tag is not JSON"),
         (("structural_tag", "[" * 100_000), {}, "the structural tag is not JSON, or nested too deeply"),
         (("structural_tag", '{"structures": [1], "triggers": ["a"], "at_least_one": true}'), {}, "/structures/0"),
-        (("regex", "yes"), {"max_new_tokens": 1}, "regex with max_new_tokens=1: no text of the grammar fits 1 tokens"),
+        (("regex", "yes"), {"max_new_tokens": 1}, "regex with max_new_tokens=1: no text of the grammar fits 1 token:"),
         (("regex", "yes"), {"stop_token_ids": {256, ord("e")}}, "stop_token_ids=[101, 256]: "),
     ],
 )

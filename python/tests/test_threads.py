@@ -140,7 +140,7 @@ def test_batch_arguments_are_checked(tokenizer, compiler):
         batch(matchers, maskwright.allocate_token_bitmask(2, 271), [0, -1])
     with pytest.raises(TypeError):
         batch([None], maskwright.allocate_token_bitmask(2, 271))
-    with pytest.raises(ValueError, match="1 rows for 2"):
+    with pytest.raises(ValueError, match="1 row for 2"):
         batch(matchers, maskwright.allocate_token_bitmask(1, 271))
     assert not any(memory)
     with pytest.raises(maskwright.BatchError, match="3 words.*1 more") as narrow:

@@ -137,9 +137,10 @@ def test_the_format_of_a_chat_template(tmp_path):
     tokenizer = pickle.loads(pickle.dumps(load()))
     assert tokenizer.chat_template == template.read_text(encoding="utf-8")
     assert maskwright.Compiler(tokenizer).compile_tool_calls([WEATHER]).report
-    template.write_text("{{ messages }}", encoding="utf-8")
-    with pytest.raises(maskwright.GrammarError, match="of no known format"):
-        maskwright.Compiler(load()).compile_tool_calls([WEATHER])
+    for text, why in (("{{ messages }}{{ tools }}", "is of no known format"), ("{{ messages }}", "has no tools")):
+        template.write_text(text, encoding="utf-8")
+        with pytest.raises(maskwright.GrammarError, match=f"chat template {why}.*qwen_3"):
+            maskwright.Compiler(load()).compile_tool_calls([WEATHER])
 
 
 @pytest.mark.parametrize(

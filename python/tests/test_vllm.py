@@ -214,7 +214,7 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         ({"grammar": "start: a"}, "(line 1, column 8)"),
         ({"structural_tag": '{"type":"structural_tag","format":{"type":"tog"}}'}, "/format"),
         ({"json": {}, "whitespace_pattern": "[ ]?"}, "whitespace_pattern"),
-        ({"choice": ["yes"], "max_tokens": 1}, "with max_tokens=1: no text of the grammar fits 1 tokens: the shortest takes 2"),
+        ({"choice": ["yes"], "max_tokens": 1}, "with max_tokens=1: no text of the grammar fits 1 token: the shortest takes 2"),
         ({"choice": ["yes"], "stop_token_ids": [256, ord("e")]}, "with stop_token_ids=[256, 101]: "),
     ],
 )

@@ -56,6 +56,67 @@ def cases(tokenizer, compiler):
     yield lambda: transformers.LogitsProcessor(SCHEMA, tokenizer="org/name"), "from_pretrained"
     yield lambda: llama_cpp.LogitsProcessor(SCHEMA), "`llama`, the model"
     yield lambda: outlines.processor(SCHEMA, None), "from_transformers"
+    yield from cases_of_lists(tokenizer, compiler)
+    yield from cases_of_other_types(compiler)
+
+
+def cases_of_lists(tokenizer, compiler):
+    """A list of something else, or something else than a list."""
+    grammar, mask = compiler.compile_regex("a+"), maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
+    matcher, canvas, template = maskwright.Matcher(grammar), maskwright.Canvas(grammar, [None]), maskwright.Template(grammar, [maskwright.Hole()])
+    calls = (
+        tokenizer.decode,
+        matcher.accept_tokens,
+        matcher.validate_tokens,
+        lambda given: matcher.fill_draft_tree(given, [97], mask),
+        lambda given: matcher.fill_draft_tree([-1], given, mask),
+        lambda given: matcher.search(None, given),
+        lambda given: maskwright.Matcher(grammar, stop_token_ids=given),
+        lambda given: canvas.allows(0, given),
+        lambda given: template.fix(0, given),
+        lambda given: template.fill_next_token_bitmask(0, given, mask),
+        lambda given: maskwright.fill_next_token_bitmask_batch([matcher], mask, given),
+        lambda given: maskwright.Tokenizer.from_tokens([b"a"], given),
+        lambda given: maskwright.Tokenizer.from_tokens([b"a"], [], given),
+        lambda given: maskwright.Tokenizer.from_tiktoken("gpt2", eos_token_ids=given),
+        lambda given: maskwright.Canvas(grammar, given),
+    )
+    for call in calls:
+        yield lambda call=call: call("abc"), "a list of integers.*, not str"
+        yield lambda call=call: call(3), "a list of integers.*, not int"
+        yield lambda call=call: call({97}), "a list of integers.*, not set"
+        yield lambda call=call: call(["a"]), "an integer, not str"
+    yield lambda: maskwright.Tokenizer.from_tokens("ab", [0]), "a list of tokens, each as bytes, not str"
+    yield lambda: maskwright.Tokenizer.from_tokens(3, [0]), "a list of tokens, each as bytes, not int"
+    yield lambda: maskwright.Template(grammar, "ab"), "a list, not str"
+    yield lambda: maskwright.Template(grammar, 3), "a list, not int"
+    for batch in (maskwright.likeliest_batch, lambda given: maskwright.fill_next_token_bitmask_batch(given, mask)):
+        yield lambda batch=batch: batch(matcher), "a list of matchers, not .*Matcher"
+        yield lambda batch=batch: batch([grammar]), "each matcher as a Matcher, not .*CompiledGrammar"
+    for call in (matcher.likeliest, canvas.likeliest, lambda **given: maskwright.likeliest_batch([matcher], **given)):
+        yield lambda call=call: call(candidates=64), "a pair .*, not int"
+        yield lambda call=call: call(candidates=[1, 2]), "a pair .*, not list"
+    yield lambda: maskwright.likeliest_batch([matcher], max_tokens="3"), "an integer, or a list of integers and None, not str"
+    yield lambda: compiler.compile_lark('start: "a"', import_paths="folder"), "a list of paths, not str"
+
+
+def cases_of_other_types(compiler):
+    grammar = compiler.compile_regex("a+")
+    yield lambda: maskwright.Compiler(compiler.tokenizer, limits=3), "a dict from names of limits to numbers, not int"
+    yield lambda: compiler.compile_json_schema({}, documents=[]), "a dict from URIs to schemas, not list"
+    yield lambda: compiler.compile_json_schema({}, strict="no"), "True or False, not str"
+    yield lambda: compiler.compile_gbnf('root ::= "a"', special_tokens_in_text=1), "True or False, not int"
+    yield lambda: compiler.compile_regex("a", unicode=None), "True or False, not None"
+    yield lambda: compiler.compile_regex("a", cancel=True), r"a CancelToken \(or None\), not bool"
+    yield lambda: compiler.compile(int, cancel=3), r"a CancelToken \(or None\), not int"
+    yield lambda: maskwright.CompiledGrammar.deserialize("a", compiler), r"the bytes that serialize\(\) gives, not str"
+    yield lambda: maskwright.CompiledGrammar.deserialize(b"a", compiler.tokenizer), "a Compiler, not .*Tokenizer"
+    yield lambda: maskwright.Tokenizer.deserialize("a"), r"the bytes that serialize\(\) gives, not str"
+    yield lambda: maskwright.Tokenizer.from_tiktoken(3), r"the name of an encoding, or a tiktoken\.Encoding, not int"
+    yield lambda: maskwright.Matcher(grammar).search(None, [97], temperature="1"), "a number, not str"
+    yield lambda: maskwright.Canvas(grammar, [None]).fill_bitmask(0, None, exact=1), "True or False, not int"
+    yield lambda: maskwright.Trace(title=3), "a str, not int"
+    yield lambda: maskwright.Trace(model=3), "a str, not int"
 
 
 def test_errors_name_the_right_call(tokenizer, compiler):
@@ -65,8 +126,60 @@ def test_errors_name_the_right_call(tokenizer, compiler):
         with pytest.raises(TypeError) as error:
             call()
         assert re.search(message, str(error.value)), str(error.value)
-        assert "is not an instance of" not in str(error.value) and "cannot be interpreted" not in str(error.value)
-    assert n_cases > 40
+        for words in ("is not an instance of", "cannot be interpreted", "Can't extract", "failed to extract", "must be"):
+            assert words not in str(error.value), str(error.value)
+    assert n_cases > 110
+
+
+def test_misspelt_options_have_a_hint(tokenizer, compiler):
+    calls = [
+        (lambda **options: compiler.compile_json_schema({}, **options), "white_space", "whitespace"),
+        (lambda **options: compiler.compile({"type": "integer"}, **options), "Strict", "strict"),
+        (lambda **options: compiler.compile_structural_tag({"format": {"type": "any_text"}}, **options), "special_token_in_text", "special_tokens_in_text"),
+        (lambda **options: compiler.compile_tool_calls([], **options), "formats", "format"),
+        (lambda **options: compiler.compile_regex("a", **options), "dialct", "dialect"),
+        (lambda **options: compiler.compile_gbnf('root ::= "a"', **options), "cancels", "cancel"),
+        (lambda **options: compiler.compile_choice(["a"], **options), "canel", "cancel"),
+        (lambda **options: compiler.compile_lark('start: "a"', **options), "import_path", "import_paths"),
+        (lambda **options: compiler.compile_builtin("json", **options), "cancels", "cancel"),
+    ]
+    for call, given, meant in calls:
+        with pytest.raises(TypeError, match=rf'^compile_\w+\(\) got an unexpected keyword argument "{given}"; did you mean "{meant}"\?$'):
+            call(**{given: None})
+        with pytest.raises(TypeError, match='unexpected keyword argument "qqqqqq"; its options are .*cancel'):
+            call(qqqqqq=None)
+    with pytest.raises(TypeError, match=r'^no limit is named "infil_work"; did you mean "infill_work"\?$'):
+        maskwright.Compiler(tokenizer, limits={"infil_work": 1})
+    with pytest.raises(TypeError, match='no limit is named "seconds"; the limits are compile_fuel, '):
+        maskwright.Compiler(tokenizer, limits={"seconds": 1})
+
+
+def test_the_name_of_a_file_is_no_grammar(compiler):
+    calls = (
+        (compiler.compile_gbnf, "cfg.gbnf"),
+        (compiler.compile_lark, "cfg.lark"),
+        (compiler.compile_json_schema, "cfg.json"),
+        (compiler.compile_structural_tag, "cfg.json"),
+        (lambda given: compiler.compile_tool_calls(given, format="llama"), "tools.json"),
+    )
+    for compile, name in calls:
+        with pytest.raises(maskwright.Error, match="this looks like the name of a file: pass its content, or a pathlib.Path"):
+            compile(name)
+
+
+def test_a_list_has_a_grammar_for_each_prompt(compiler):
+    """`[one]` was used for two prompts without a word."""
+    one, other = compiler.compile_regex("a+"), compiler.compile_regex("b+")
+    scores = np.zeros((2, compiler.tokenizer.vocab_size), dtype=np.float32)
+    different, alike = np.array([[1, 2], [1, 3]]), np.array([[1, 2], [1, 2]])
+    for grammar, prompts in ((one, different), ([one, other], different), ([one], alike), ([one, other], alike)):
+        transformers.LogitsProcessor(grammar)(prompts, scores)
+    with pytest.raises(ValueError, match="a list of 1 grammar for 2 different prompts, expected one for each prompt"):
+        transformers.LogitsProcessor([one])(different, scores)
+    with pytest.raises(ValueError, match="a list of 2 grammars for 2 different prompts"):
+        transformers.LogitsProcessor([one, other])(different[[0, 1, 1, 1]], scores[[0] * 4])
+    with pytest.raises(ValueError, match="1 row for 2 grammars"):
+        transformers.LogitsProcessor([one, other])(different[:1], scores[:1])
 
 
 def processors(grammar):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, assert_type
 import maskwright
 import numpy as np
 import numpy.typing as npt
-from maskwright import CompiledGrammar, Compiler, Keyword, Matcher, Next, Report, ReportEntry, State, Tokenizer, Trace
+from maskwright import Check, CompiledGrammar, Compiler, Keyword, Matcher, Next, Report, ReportEntry, State, Tokenizer, Trace
 from maskwright.integrations import diffusion, llama_cpp, outlines, transformers
 
 if TYPE_CHECKING:
@@ -244,6 +244,12 @@ def matcher_members(grammar: CompiledGrammar, token: int, folder: Path) -> None:
     keywords: list[Keyword] = state.keywords
     assert_type([(one.name, one.value, one.pointer) for one in keywords], list[tuple[str, str, str]])
     assert_type(state._repr_html_(), str)
+    check: Check = matcher.grammar.check(matcher.text, special_tokens=False)
+    assert_type((check.is_valid, check.is_prefix, bool(check)), tuple[bool, bool, bool])
+    assert_type((check.offset, check.line, check.column), tuple[int, int, int])
+    assert_type((check.reason, check.path, check.token), tuple[str | None, str | None, str | None])
+    assert_type(check.expected, list[str])
+    assert_type(check._repr_html_(), str)
     assert_type(matcher.__copy__(), Matcher)
     matcher.reset()
 

@@ -35,6 +35,21 @@ pub(crate) enum Command {
     Debug(Debug),
 }
 
+impl Command {
+    /// Whether `--tool-format` stands without a name, which lists them whatever else is asked.
+    pub(crate) fn asks_for_tool_formats(&self) -> bool {
+        let grammar = match self {
+            Command::Generate(arguments) => &arguments.grammar,
+            Command::Check(arguments) => &arguments.grammar,
+            Command::Mask(arguments) => &arguments.grammar,
+            Command::Infill(arguments) => &arguments.grammar,
+            Command::Debug(arguments) => &arguments.grammar,
+            Command::Tokenize(_) | Command::Pull(_) | Command::Completions(_) => return false,
+        };
+        grammar.tool_format.as_deref() == Some("")
+    }
+}
+
 /// The heading of the arguments that name a grammar.
 const GRAMMAR: &str = "Grammar (one of)";
 const DIFFUSION: &str = "With --model builtin-diffusion";
@@ -95,7 +110,8 @@ pub(crate) struct GrammarArguments {
     /// Let strings of a structural tag, GBNF or Lark grammar match the special tokens they name, as well as the text
     #[arg(long, help_heading = "Structural tags, GBNF and Lark")]
     pub(crate) special_tokens_in_text: bool,
-    /// The format in which the model writes calls of tools, such as qwen_3 or llama; without a name, they are listed
+    /// The format in which the model writes calls of tools, such as qwen_3 or llama. Without a name, the formats are listed on
+    /// standard output, and nothing else is done
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", help_heading = "Tools")]
     pub(crate) tool_format: Option<String>,
     /// auto (text or calls), none, required, the name of a tool, or JSON of OpenAI's or Anthropic's interface

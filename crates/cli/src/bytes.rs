@@ -1,15 +1,7 @@
 //! Bytes made readable.
 
+pub(crate) use maskwright::debug::quoted;
 use serde_json::{Value, json};
-
-/// The bytes between double quotes: as text where they are UTF-8, with escapes for what is not printable, else
-/// byte by byte.
-pub(crate) fn quoted(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => format!("{text:?}"),
-        Err(_) => format!("\"{}\"", bytes.escape_ascii()),
-    }
-}
 
 /// A member `text` where the bytes are UTF-8, else a member `bytes` with their values.
 pub(crate) fn json_member(bytes: &[u8]) -> (&'static str, Value) {

@@ -9,7 +9,7 @@ Examples:
   maskwright help generate
 
 Exit code: 0 done; 1 the text is not in the language, or could not be generated; 2 bad usage or bad input; 130 ended \
-by Ctrl-C.
+by Ctrl-C; 141 the reader of the output, such as `head`, has closed it.
 More: https://github.com/maskwright/maskwright";
 
 pub(crate) const GENERATE: &str = "\

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use anyhow::{Context, bail};
+use maskwright::debug::counted;
 use maskwright::{Matcher, TokenId, Tokenizer, Vocabulary};
 use maskwright_decode::{
     Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
@@ -161,8 +162,7 @@ fn to_json(text: &[u8], reason: FinishReason, is_complete: bool, tokens: &[Token
 
 /// Says that Ctrl-C ended the text where it is. A search may have looked at many others.
 fn interrupted(n_tokens: usize) -> Outcome {
-    let tokens = if n_tokens == 1 { "token" } else { "tokens" };
-    say(format_args!("interrupted; the text has {n_tokens} {tokens}"));
+    say(format_args!("interrupted; the text has {}", counted(n_tokens, "token")));
     Outcome::Interrupted
 }
 

@@ -1,6 +1,7 @@
 //! From the grammar arguments to a grammar: reading files, calling front ends, naming the file in errors.
 
 use std::fmt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, Grammar
 
 use crate::arguments::{DialectArgument, GrammarArguments, JsonArgument, WhitespaceArgument};
 use crate::input;
-use crate::outcome::{note, warning};
+use crate::outcome::{Outcome, note, warning};
 
 /// A grammar's source, read.
 pub(crate) struct Source {
@@ -83,11 +84,10 @@ impl Source {
             Some(Source { source: origin.of(source), origin, schema: None })
         } else if let Some(tools) = &arguments.tools {
             let (origin, text) = read_json(tools, "tools")?;
-            let known: Vec<&str> = tool_formats().map(|format| format.name).collect();
-            let format = arguments.tool_format.as_deref().filter(|format| !format.is_empty());
-            let format = format.ok_or_else(|| {
-                anyhow!("--tools goes with --tool-format NAME, one of {}", known.join(", "))
-            })?;
+            let known = || tool_formats().map(|format| format.name).collect::<Vec<&str>>().join(", ");
+            let format = arguments.tool_format.as_deref();
+            let format =
+                format.ok_or_else(|| anyhow!("--tools goes with --tool-format NAME, one of {}", known()))?;
             let mut options = ToolCallOptions::new(format);
             options.tool_choice = arguments.tool_choice.clone();
             options.reasoning = arguments.reasoning.into();
@@ -143,7 +143,8 @@ impl Source {
 
     /// As [`read`](Source::read), where there must be one.
     pub(crate) fn require(arguments: &GrammarArguments) -> anyhow::Result<Source> {
-        let missing = "no grammar is given: one of --json-schema, --structural-tag, --regex, --gbnf, --lark, --grammar, --choice is needed";
+        let missing = "no grammar is given: one of --json-schema, --structural-tag, --tools, --regex, --gbnf, --lark, --grammar, \
+                       --choice is needed";
         Source::read(arguments)?.ok_or_else(|| anyhow!(missing))
     }
 
@@ -207,6 +208,16 @@ impl Source {
             }
         })
     }
+}
+
+/// Lists the formats in which models write calls of tools, one on each line.
+pub(crate) fn list_tool_formats() -> anyhow::Result<Outcome> {
+    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+    for format in tool_formats() {
+        writeln!(stdout, "{}", format.name)?;
+    }
+    stdout.flush()?;
+    Ok(Outcome::Done)
 }
 
 /// How JSON Schemas are read.

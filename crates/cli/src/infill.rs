@@ -4,12 +4,13 @@
 //! [`diffuse`] the diffusion model.
 
 use anyhow::{anyhow, bail};
+use maskwright::debug::Place;
 use maskwright::infill::{Hole, Infiller, Part};
 use maskwright::{Limits, Template};
+use maskwright_syntax::nearest_name;
 use serde_json::{Value, json};
 
 use crate::arguments::Infill;
-use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Failure, Outcome, print_json, say};
 use crate::progress::waiting;
@@ -219,7 +220,13 @@ impl TemplateText {
         let mut template = Template::new(infiller, parts.clone())?;
         Ok(match template.why_impossible()? {
             None => Checked::Possible { template: Box::new(template), parts },
-            Some(why) => Checked::Impossible { n_holes: n_holes(&parts), why },
+            Some(why) => {
+                let why = match misspelt_hole(text) {
+                    Some(given) => format!("{why}; {given} is taken as text: a hole is written {{{{hole}}}}"),
+                    None => why,
+                };
+                Checked::Impossible { n_holes: n_holes(&parts), why }
+            }
         })
     }
 }
@@ -263,9 +270,33 @@ fn hole(inside: &[u8]) -> Option<Hole> {
     }
 }
 
+/// The first text between double braces that is no marker, and looks as if it were meant to be one.
+fn misspelt_hole(template: &[u8]) -> Option<String> {
+    const HOLE: &str = "hole";
+    let text = String::from_utf8_lossy(template);
+    let inside = text.split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0));
+    let is_meant = |inside: &str| {
+        let name = inside.split([':', '=']).next().unwrap_or_default().trim();
+        name == HOLE || nearest_name(name, [HOLE]).is_some()
+    };
+    let is_marker = |inside: &str| inside.starts_with(HOLE);
+    inside.into_iter().find(|inside| !is_marker(inside) && is_meant(inside)).map(|it| format!("{{{{{it}}}}}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_resembles_a_hole_is_found() {
+        let found = |text: &str| misspelt_hole(text.as_bytes());
+        for given in ["{{hol}}", "{{ hole }}", "{{Hole:3}}", "{{hloe=2}}"] {
+            assert_eq!(found(&format!("a{{{{hole}}}} {given} b")).as_deref(), Some(given));
+        }
+        for text in ["{{hole}}", "{{hole:3}}", "{{name}}", "{{}}", "{{hol", "hol}}", ""] {
+            assert_eq!(found(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn templates_are_cut_at_their_markers() {

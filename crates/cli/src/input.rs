@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
+pub(crate) use maskwright::debug::without_line_end;
 
 /// A text and what to call it: `text` itself, else the file, else standard input. `what` it is, for messages, and the
 /// `option` that gives it.
@@ -47,9 +48,4 @@ pub(crate) fn read_stdin(what: &str) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).context("standard input cannot be read")?;
     Ok(bytes)
-}
-
-/// The bytes without the line end after the last line; `None` if there is no such line end.
-pub(crate) fn without_line_end(text: &[u8]) -> Option<&[u8]> {
-    [&b"\r\n"[..], b"\n"].into_iter().find_map(|end| text.strip_suffix(end))
 }

@@ -14,7 +14,6 @@ mod completions;
 mod debug;
 mod diffuse;
 mod examples;
-mod frame;
 mod generate;
 mod grammar;
 mod infill;
@@ -23,7 +22,6 @@ mod interrupt;
 mod mask;
 mod model;
 mod outcome;
-mod pieces;
 mod progress;
 mod prompt;
 mod pull;
@@ -48,6 +46,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let command = CommandLine::parse().command;
     let result = match command {
+        command if command.asks_for_tool_formats() => grammar::list_tool_formats(),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Mask(arguments) => mask::run(&arguments),
@@ -59,8 +58,8 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(outcome) => outcome.into(),
-        // Whoever read the output has closed it; there is nobody to tell.
-        Err(error) if outcome::is_broken_pipe(&error) => Outcome::Failed.into(),
+        // There is nobody to tell.
+        Err(error) if outcome::is_broken_pipe(&error) => Outcome::OutputClosed.into(),
         Err(error) => {
             outcome::report(&error);
             outcome::of_error(&error).into()

@@ -3,14 +3,14 @@
 use std::io::Write;
 
 use anyhow::{Context, bail};
+use maskwright::debug::{Place, counted, read_text};
 use maskwright::{Matcher, TokenId, Tokenizer};
 use serde_json::{Value, json};
 
 use crate::arguments::Mask;
-use crate::frame::Place;
 use crate::grammar::Source;
 use crate::outcome::{Outcome, note, print_json, say};
-use crate::{bytes, model, pieces};
+use crate::{bytes, model};
 
 /// Lists the mask, or explains tokens.
 pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
     let mut matcher = Matcher::new(&grammar);
     let prefix = arguments.prefix.as_bytes();
     let special = arguments.special.then_some(&tokenizer);
-    let n_viable = pieces::read(&mut matcher, prefix, special)?.n_viable;
+    let n_viable = read_text(&mut matcher, prefix, special)?.n_viable;
     if n_viable < prefix.len() {
         say(format_args!("no text of the language begins with the prefix: it leaves it at byte {n_viable}"));
         say(Place::new(prefix, n_viable));
@@ -131,6 +131,7 @@ fn list(arguments: &Mask, matcher: &mut Matcher, tokenizer: &Tokenizer) -> anyho
     stdout.flush()?;
     let hidden = n_allowed.saturating_sub(limit);
     let more = if hidden > 0 { format!(", {hidden} of them not shown (--limit)") } else { String::new() };
-    say(format_args!("{n_allowed} of {n_vocab} tokens are allowed{more}"));
+    let are = if n_allowed == 1 { "is" } else { "are" };
+    say(format_args!("{n_allowed} of {} {are} allowed{more}", counted(n_vocab, "token")));
     Ok(Outcome::Done)
 }

@@ -14,6 +14,8 @@ pub(crate) enum Outcome {
     BadInput,
     /// Ended by Ctrl-C: exit code 130, as a shell says it.
     Interrupted,
+    /// Whoever read the output has closed it: exit code 141, as a shell says it of programs that a closed pipe ends.
+    OutputClosed,
 }
 
 impl From<Outcome> for ExitCode {
@@ -23,6 +25,7 @@ impl From<Outcome> for ExitCode {
             Outcome::Failed => 1,
             Outcome::BadInput => 2,
             Outcome::Interrupted => 130,
+            Outcome::OutputClosed => 141,
         })
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use maskwright::TokenId;
+use maskwright::debug::counted;
 use serde_json::{Value, json};
 
 use crate::arguments::Tokenize;
@@ -53,6 +54,6 @@ pub(crate) fn run(arguments: &Tokenize) -> anyhow::Result<Outcome> {
         }
     }
     stdout.flush()?;
-    say(format_args!("{} tokens, {} bytes", ids.len(), text.len()));
+    say(format_args!("{}, {}", counted(ids.len(), "token"), counted(text.len(), "byte")));
     Ok(Outcome::Done)
 }

@@ -23,7 +23,7 @@ fn file(folder: &Path, name: &str, content: &[u8]) -> String {
 
 #[test]
 fn usage() {
-    refused(&["check", "--text", "a"], &["no grammar is given", "--regex"]);
+    refused(&["check", "--text", "a"], &["no grammar is given", "--regex", "--tools"]);
     refused(&["check", "--regex", "a", "--gbnf", "b", "--text", "a"], &["cannot be used with"]);
     refused(&["generate", "--regex", "a", "-p", "x", "--temperature", "-1"], &["temperature", "-1"]);
     refused(&["generate", "--regex", "a", "-p", "x", "--top-p", "2"], &["top_p", "at most 1"]);
@@ -38,6 +38,23 @@ fn usage() {
         refused(&schema, &["--max-whitespace goes with --whitespace any"]);
     }
     refused(&["check", "--json-schema", "{}", "--text", "1", "--max-whitespace=-1"], &["--max-whitespace"]);
+}
+
+/// Exit code 1 means that a text is not in the language.
+#[cfg(unix)]
+#[test]
+fn a_reader_that_has_left_is_no_verdict() {
+    let arguments = ["mask", "--tokenizer", "gpt2", "--regex", "(?s).*", "--limit", "0"];
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_maskwright"))
+        .args(arguments)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(141), ""));
 }
 
 #[test]

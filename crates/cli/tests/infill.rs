@@ -219,3 +219,14 @@ fn the_limit_on_work_is_an_option() {
     let value = maskwright(&[&little[..], &["--json"]].concat()).exits(1).json();
     assert!(value["is_possible"].is_null() && value["why"].as_str().unwrap().contains("--infill-work 10000"));
 }
+
+/// It was taken as text, and nothing said so.
+#[test]
+fn what_resembles_a_hole_is_said_to_be_text() {
+    let infill = ["infill", "--regex", "[a-z]+", "-t", "ab{{hol}}"];
+    maskwright(&infill).exits(1).says(&["{{hol}} is taken as text: a hole is written {{hole}}"]);
+    let value = maskwright(&[&infill[..], &["--json"]].concat()).exits(1).json();
+    assert!(value["why"].as_str().unwrap().contains("{{hol}} is taken as text"), "{value}");
+    let text = maskwright(&["infill", "--regex", "[a-z{}]+", "-t", "ab{{hol}}{{hole}}"]).exits(0).stdout;
+    assert!(text.starts_with("ab{{hol}}"), "{text}");
+}

@@ -25,10 +25,27 @@ fn calls_are_read_in_the_format_of_the_family() {
     check(&["--tool-format", "qwen_3", "--reasoning", "always"], call).exits(1);
 }
 
+/// The help promised the list, and an error had it.
+#[test]
+fn without_a_name_the_formats_are_listed() {
+    let listed = check(&["--tool-format"], "No.").exits(0);
+    let formats: Vec<&str> = listed.stdout.lines().collect();
+    assert!(
+        formats.contains(&"qwen_3") && formats.contains(&"gemma_4") && formats.len() >= 40,
+        "{formats:?}"
+    );
+    assert_eq!(listed.stderr, "");
+    for command in
+        [&["generate"][..], &["check"], &["infill"], &["debug", "ir"], &["mask", "--tokenizer", "gpt2"]]
+    {
+        let alone = maskwright(&[command, &["--tool-format"]].concat()).exits(0);
+        assert_eq!(alone.stdout, listed.stdout, "{command:?}");
+    }
+}
+
 #[test]
 fn wrong_requests_are_told_of() {
     check(&[], "No.").exits(2).says(&["--tool-format NAME", "qwen_3"]);
-    check(&["--tool-format"], "No.").exits(2).says(&["gemma_4"]);
     check(&["--tool-format", "qwen3"], "No.").exits(2).says(&["qwen_3"]);
     check(&["--tool-format", "qwen_3", "--tool-choice", "ad"], "No.").exits(2).says(&["did you mean `add`?"]);
     maskwright(&["check", "--regex", "a", "--text", "a", "--tool-format", "llama"])

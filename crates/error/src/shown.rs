@@ -1,7 +1,17 @@
-//! Text of users and models within messages.
+//! Text of users and models within messages, and numbers of things.
 
 /// The most characters of a text in a message.
 const MAX_CHARACTERS: usize = 200;
+
+/// A number of things in words, `one` of which is named without an `s`.
+///
+/// ```
+/// use maskwright_error::counted;
+/// assert_eq!((counted(1, "token"), counted(2, "token")), ("1 token".to_owned(), "2 tokens".to_owned()));
+/// ```
+pub fn counted(n: usize, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
 
 /// `text` on one line: characters that are not seen, or that turn the direction of the text around them, are escaped. The middle of a
 /// long one is left out.

@@ -6,6 +6,7 @@ use maskwright_grammar::{
     TokenSet, reduce,
 };
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, ignored_keywords, lark_order};
+use maskwright_syntax::{PATH_HINT, is_like_a_path};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{LarkConfig, LarkDialect, LarkGrammar, LexerKind};
@@ -43,7 +44,11 @@ pub fn parse_lark(
 ) -> Result<LarkGrammar, LarkError> {
     let mut sources = Sources::default();
     sources.add(source_name, source);
-    compile(&mut sources, config, fuel).map_err(|fault| fault.place(&sources))
+    compile(&mut sources, config, fuel).map_err(|fault| {
+        let is_path = !source.contains(':') && is_like_a_path(source, &[".lark", ".gbnf", ".txt"]);
+        let fault = if is_path { fault.with_hint(PATH_HINT) } else { fault };
+        fault.place(&sources)
+    })
 }
 
 fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Result<LarkGrammar, Fault> {

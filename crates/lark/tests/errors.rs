@@ -25,6 +25,23 @@ fn refuse(source: &str) -> LarkError {
     parse_lark(source, "test.lark", &config, &Fuel::new(1 << 24)).unwrap_err()
 }
 
+/// It said that a priority is expected.
+#[test]
+fn the_name_of_a_file_is_no_grammar() {
+    for name in ["cfg.lark", "grammars/cfg", "my grammar.gbnf", "../rules.txt"] {
+        let error = refuse(name);
+        assert_eq!(
+            error.hint(),
+            Some("this looks like the name of a file: pass its content, or a pathlib.Path"),
+            "{error}"
+        );
+    }
+    for grammar in ["start", "start: /a+", "start: a/b", "start: \"a\"\n.lark"] {
+        let error = refuse(grammar);
+        assert!(error.hint().is_none_or(|hint| !hint.contains("file")), "{error}");
+    }
+}
+
 #[test]
 fn what_errors_look_like() {
     let mut rendered = String::new();

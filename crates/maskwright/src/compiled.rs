@@ -11,6 +11,7 @@ use maskwright_json_schema::{Report, Status};
 use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
+use crate::check::{Check, CheckConfig, check};
 use crate::source::Parsed;
 use crate::special_text::unspelled;
 use crate::words::SourceWords;
@@ -112,6 +113,28 @@ impl CompiledGrammar {
     /// As [`infiller`](CompiledGrammar::infiller) with the default options, and [`Canvas::new`].
     pub fn canvas(&self, positions: &[Option<TokenId>]) -> Result<Canvas, Error> {
         Canvas::new(&self.infiller(&CompileOptions::default())?, positions, CanvasConfig::default())
+    }
+
+    /// Says how far a text is in the language, and if it is not, where it leaves it and why. In time linear in the text for usual
+    /// grammars. [`Limits::mask_work`] does not apply.
+    ///
+    /// # Errors
+    /// If the text is so ambiguous that another limit is reached, or the tokenizer of `config` has no tokens for the text.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+    /// let tokenizer = Tokenizer::from_tokens(vec![b"</s>".to_vec()], &[TokenId(0)])?;
+    /// let ini = GrammarSource::gbnf("root ::= (name \" = \" [0-9]+ \"\\n\")+\nname ::= [a-z]+");
+    /// let ini = Compiler::new(&tokenizer).compile(&ini, &CompileOptions::default())?;
+    /// let check = ini.check(b"host = 1\nport = = 80\n", &Default::default())?;
+    /// assert!(!check.is_valid && !check.is_prefix);
+    /// assert_eq!((check.offset, check.line, check.column), (16, 2, 8));
+    /// assert_eq!(check.reason.unwrap().to_string(), r#""=" cannot come here"#);
+    /// assert!(ini.check(b"host = 1\n", &Default::default())?.is_valid);
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn check(&self, text: &[u8], config: &CheckConfig<'_>) -> Result<Check, Error> {
+        check(&self.matcher().unbounded(), text, config)
     }
 
     /// The kind of source that it was compiled from; see [`GrammarSource::kind`].

@@ -26,7 +26,7 @@
 //! The parts: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, a [`GrammarSource`], the
 //! [`CompiledGrammar`] made from it, and a [`Matcher`] for each sequence. [`Matcher::with_max_tokens`] makes sure that the
 //! text is complete within a number of tokens. A [`Template`] (fixed pieces and holes) or a [`Canvas`] (known and masked
-//! tokens) fills in a text with known parts. Every call that can fail returns [`Error`]; the
+//! tokens) fills in a text with known parts. [`CompiledGrammar::check`] says where a whole text leaves the language, and why. Every call that can fail returns [`Error`]; the
 //! errors of building a grammar by hand convert to it.
 //!
 //! Rare options are in modules by topic: [`json_schema`], [`lark`], [`infill`], [`grammar`] (grammars built by hand) and
@@ -40,16 +40,20 @@
 //! * `tokenizers`: `Tokenizer::from_file`, `from_json` and `from_gguf`.
 //! * `tiktoken`: `Tokenizer::from_tiktoken`, with OpenAI's encodings inside.
 
+mod check;
 mod compiled;
 mod compiler;
+mod frame;
 pub mod json_schema;
 pub mod lark;
 mod limits;
 mod named_tokens;
+mod pieces;
 mod source;
 mod special_text;
 mod words;
 
+pub use check::{Check, CheckConfig, CheckReason};
 pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
 pub use limits::Limits;
@@ -217,11 +221,14 @@ pub mod grammar {
     };
 }
 
-/// For `maskwright debug` and experiments; no part of it is promised.
+/// For the command line and experiments; no part of it is promised.
 #[doc(hidden)]
 pub mod debug {
-    pub use maskwright_engine::first_character;
+    pub use maskwright_error::{counted, nearest_name};
     pub use maskwright_lark::LarkGrammar;
 
+    pub use crate::check::{quoted, without_line_end};
+    pub use crate::frame::Place;
+    pub use crate::pieces::{ReadText, read_text};
     pub use crate::source::Parsed;
 }

@@ -599,3 +599,13 @@ fn reasons_that_were_false_are_true() {
     let told = why(&GrammarSource::json_schema("{}", Default::default()), &text[..text.len() - 1], b'x');
     assert!(told.len() < 600 && !told.contains(['\u{2028}', '\u{7f}']), "{told}");
 }
+
+#[test]
+fn one_token_is_no_tokens() {
+    let grammar = compiled(&GrammarSource::choice(["a"]));
+    let told = |limit| Matcher::with_max_tokens(&grammar, Some(limit)).unwrap_err().to_string();
+    assert!(told(1).starts_with("no text of the grammar fits 1 token: the shortest takes 2"), "{}", told(1));
+    assert!(told(0).starts_with("no text of the grammar fits 0 tokens:"), "{}", told(0));
+    let mut matcher = grammar.matcher();
+    assert!(matcher.rollback(1).unwrap_err().to_string().starts_with("cannot roll back 1 token: only 0"));
+}

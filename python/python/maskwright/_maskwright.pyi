@@ -620,6 +620,26 @@ class CompiledGrammar:
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer that masks are for."""
+    def check(self, text: str | bytes, *, special_tokens: bool = False) -> Check:
+        r"""Says how far a text (str or bytes) is in the language, and if it is not, where it leaves it, why, and what was expected there.
+
+        `special_tokens`: if true, the names of the tokenizer's special tokens in the text are these tokens, and the rest of it is read
+        token by token. Otherwise the text is only text, and a grammar that names tokens by id refuses it at their places.
+
+        It reads the whole text, in linear time for usual grammars; the limit `mask_work` does not apply. While a text is being written,
+        a Matcher says the same (`state`, `explain`).
+
+        Raises LimitError if the text is so ambiguous that a limit is reached, TokenizerError if special tokens are read and no tokens
+        spell the rest.
+
+        >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
+        >>> grammar = Compiler(tokenizer).compile_gbnf('root ::= ([a-z]+ " = " [0-9]+ "\\n")+')
+        >>> check = grammar.check("host = 1\nport = = 80\n")
+        >>> check.line, check.column, check.reason
+        (2, 8, '"=" cannot come here')
+        >>> bool(grammar.check("host = 1\n"))
+        True
+        """
     def serialize(self) -> bytes:
         """The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also one for
         another tokenizer.
@@ -717,6 +737,44 @@ class State:
         """Whether the text may end here."""
     def _repr_html_(self) -> str:
         """The state as a table, for notebooks."""
+
+@final
+class Check:
+    """How far a text is in the language of a grammar, where it leaves it, and why: what `CompiledGrammar.check` finds. It is true if the
+    text is valid. `str()` of it shows the place in its line.
+    """
+    @property
+    def is_valid(self) -> bool:
+        """Whether the text is in the language."""
+    @property
+    def is_prefix(self) -> bool:
+        """Whether some text of the language begins with the text."""
+    @property
+    def offset(self) -> int:
+        """How many bytes of the text, from the first on, some text of the language begins with."""
+    @property
+    def line(self) -> int:
+        """The line of the place after these bytes, from 1."""
+    @property
+    def column(self) -> int:
+        """The column of that place in characters, from 1."""
+    @property
+    def reason(self) -> str | None:
+        """Why the text is not in the language: by the keyword of a schema that refuses it, the character that cannot come there, or that
+        the text ends too early. None if it is valid.
+        """
+    @property
+    def expected(self) -> list[str]:
+        """What could have come there, in words, the most useful first; empty if the text is valid."""
+    @property
+    def path(self) -> str | None:
+        """The way to the value at that place, as a JSON pointer; None if the text is valid or has no JSON Schema there."""
+    @property
+    def token(self) -> str | None:
+        """Why a token was refused; None if none was, or the text was not read by tokens."""
+    def __bool__(self) -> bool: ...
+    def _repr_html_(self) -> str:
+        """The place in its line and the reason, for notebooks."""
 
 @final
 class ReportEntry:

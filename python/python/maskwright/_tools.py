@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from maskwright._maskwright import GrammarError, formats_of_template, template_opens_reasoning, tool_formats
@@ -99,5 +100,6 @@ def format_of(tokenizer: Tokenizer) -> str:
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        raise GrammarError(f"the tokenizer's chat template is of no known format: pass format=, one of {known}")
+        why = "is of no known format" if re.search(r"\btools\b", template) else "has no tools, so it tells no format"
+        raise GrammarError(f"the tokenizer's chat template {why}: pass format=, one of {known}")
     raise GrammarError(f"the tokenizer's chat template fits several formats: pass format=, one of {', '.join(fitting)}")

@@ -108,7 +108,7 @@ class Trace:
             file.write(self.html())
 
     def __repr__(self) -> str:
-        return f"Trace({len(self)} tokens)"
+        return f"Trace({len(self)} token{'' if len(self) == 1 else 's'})"
 
     def _repr_html_(self) -> str:
         """The page, for notebooks."""

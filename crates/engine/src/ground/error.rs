@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maskwright_automata::meter::OutOfWork;
 use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
-use maskwright_error::{Error, ErrorKind, Place};
+use maskwright_error::{Error, ErrorKind, Place, counted};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 use maskwright_scan::ScanError;
@@ -478,7 +478,8 @@ impl fmt::Display for EngineError {
             ),
             Kind::BudgetTooSmall { limit, least } => write!(
                 f,
-                "no text of the grammar fits {limit} tokens: the shortest takes {least}, the end-of-sequence token included"
+                "no text of the grammar fits {}: the shortest takes {least}, the end-of-sequence token included",
+                counted(*limit, "token")
             ),
             Kind::BudgetSearch { limit } => {
                 write!(f, "the search for the shortest completion took more than {limit} steps")
@@ -523,7 +524,7 @@ impl fmt::Display for EngineError {
                 "position {position}: there are {n_ids} ids of candidates and {n_log_probabilities} log-probabilities"
             ),
             Kind::NotThatLong { asked, accepted } => {
-                write!(f, "cannot roll back {asked} tokens: only {accepted} were accepted")
+                write!(f, "cannot roll back {}: only {accepted} were accepted", counted(*asked, "token"))
             }
             Kind::UnknownToken { name, meant } => {
                 write!(f, "the tokenizer has no token named `{name}`")?;

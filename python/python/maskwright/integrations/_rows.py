@@ -34,6 +34,26 @@ class Refusal(NamedTuple):
     why: str
 
 
+def counted(n: int, one: str) -> str:
+    """A number of things in words, `one` of which is named without an s."""
+    return f"{n} {one}{'' if n == 1 else 's'}"
+
+
+def check_prompts(n_grammars: int, prompts: npt.NDArray[np.int64]) -> None:
+    """Checks that a list of grammars has one for each prompt. The rows are a multiple of the grammars.
+
+    Raises ValueError if a grammar has rows with different prompts.
+    """
+    n_rows_each = len(prompts) // n_grammars
+    firsts = prompts[::n_rows_each].repeat(n_rows_each, axis=0)
+    if (prompts != firsts).any():
+        n_prompts = len(np.unique(prompts, axis=0))
+        raise ValueError(
+            f"a list of {counted(n_grammars, 'grammar')} for {n_prompts} different prompts, expected one for each prompt; "
+            "one for all prompts is given without a list"
+        )
+
+
 class Rows:
     """The states of the rows that continue `prompts`.
 
@@ -43,7 +63,9 @@ class Rows:
     `host_ends`: the ids at which the host stops, if they are known. They take the place of the tokenizer's: they are
     allowed where a text may end, and nowhere else.
 
-    Raises ValueError if the rows are no multiple of the grammars, or no text is so short.
+    `is_list`: whether the grammars were given as a list. It has one for each prompt, so all rows of a grammar have the same prompt.
+
+    Raises ValueError if the rows are no multiple of the grammars, a list lacks grammars, or no text is so short.
     """
 
     def __init__(
@@ -53,12 +75,14 @@ class Rows:
         *,
         max_tokens: int | None = None,
         host_ends: Sequence[int] | None = None,
+        is_list: bool = False,
     ) -> None:
         n_rows, self.prompt_len = prompts.shape
         if n_rows % len(grammars):
-            raise ValueError(
-                f"{n_rows} rows for {len(grammars)} grammars; expected one grammar, or one for each prompt of the batch"
-            )
+            rows, given = counted(n_rows, "row"), counted(len(grammars), "grammar")
+            raise ValueError(f"{rows} for {given}; expected one grammar, or one for each prompt of the batch")
+        if is_list:
+            check_prompts(len(grammars), prompts)
         self.prompts = prompts.copy()
         kinds = {id(grammar): _Kind(grammar, max_tokens, host_ends) for grammar in grammars}
         n_rows_each = n_rows // len(grammars)
@@ -111,7 +135,7 @@ class Rows:
         If it raises, the states are of no further use.
         """
         if len(written) != len(self.matchers):
-            raise ValueError(f"{len(written)} rows in a generation that began with {len(self.matchers)}")
+            raise ValueError(f"{counted(len(written), 'row')} in a generation that began with {len(self.matchers)}")
         before, matchers, n_accepted = self._written, self.matchers, self._n_accepted
         n_common = min(before.shape[1], written.shape[1])
         is_same = (written[:, :n_common] == before[:, :n_common]).all(axis=1)

@@ -25,7 +25,7 @@ import numpy as np
 
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer
 from maskwright._trace import Trace
-from maskwright.integrations._rows import Refusal, Rows
+from maskwright.integrations._rows import Refusal, Rows, counted
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,17 +52,25 @@ class Call(NamedTuple):
     """Whether rows may have tokens that no mask allowed: drafted ones, or beams without any hope."""
 
 
+class Grammars(NamedTuple):
+    """The grammars of a processor."""
+
+    each: list[CompiledGrammar]
+    is_list: bool
+    """Whether they are a list with one for each prompt, and not one for all prompts."""
+
+
 class Session:
     """The generations of one processor, one after the other."""
 
     def __init__(
-        self, grammars: Sequence[CompiledGrammar], max_tokens: int | None, traces: Sequence[Trace] = ()
+        self, grammars: Grammars, max_tokens: int | None, traces: Sequence[Trace] = ()
     ) -> None:
-        if not grammars:
+        if not grammars.each:
             raise ValueError("no grammar: expected one, or a list of one for each prompt of the batch")
         if max_tokens is not None and max_tokens < 1:
             raise ValueError(f"max_tokens is {max_tokens}, expected 1 or more (or None)")
-        self._grammars = grammars
+        self._grammars, self._is_list = grammars
         self._max_tokens = max_tokens
         self.traces = traces
         self._rows: Rows | None = None
@@ -87,7 +95,9 @@ class Session:
             limits = [] if self._max_tokens is None else [self._max_tokens]
             if call.max_length is not None:
                 limits.append(max(call.max_length - prompts.shape[1], 0))
-            rows = Rows(self._grammars, prompts, max_tokens=min(limits, default=None), host_ends=call.ends())
+            rows = Rows(
+                self._grammars, prompts, max_tokens=min(limits, default=None), host_ends=call.ends(), is_list=self._is_list
+            )
             self._begin_traces(len(prompts), call)
         refusals = rows.update(as_array(ids[:, rows.prompt_len :]))
         pads = call.pads() if refusals else None
@@ -119,8 +129,8 @@ class Session:
         if call.has_beams:
             raise ValueError("a trace is of one text, not of beams: Matcher.search(..., trace=trace) searches and shows the tree")
         if len(self.traces) != n_rows:
-            given = "1 trace" if len(self.traces) == 1 else f"{len(self.traces)} traces"
-            raise ValueError(f"{given} for {n_rows} rows, expected a list with one for each row")
+            given, rows = counted(len(self.traces), "trace"), counted(n_rows, "row")
+            raise ValueError(f"{given} for {rows}, expected a list with one for each row")
         for trace in self.traces:
             trace._begin()
 
@@ -188,13 +198,14 @@ def running_call(module: str, function: str, is_it: Callable[[Mapping[str, Any]]
     return found
 
 
-def grammars_of(given: Any, make_compiler: Callable[[], Compiler]) -> list[CompiledGrammar]:
+def grammars_of(given: Any, make_compiler: Callable[[], Compiler]) -> Grammars:
     """The grammars of what a user gives: one, or a list of them, each compiled or something that
     `Compiler.compile` takes. `make_compiler` is called once, if something has to be compiled."""
-    each = list(given) if isinstance(given, list | tuple) else [given]
+    is_list = isinstance(given, list | tuple)
+    each = list(given) if is_list else [given]
     compiler = functools.cache(make_compiler)
     compiled = {id(one): one if isinstance(one, CompiledGrammar) else compiler().compile(one) for one in each}
-    return [compiled[id(one)] for one in each]
+    return Grammars([compiled[id(one)] for one in each], is_list)
 
 
 def traces_of(given: Any) -> list[Trace]:

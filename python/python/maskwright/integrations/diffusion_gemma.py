@@ -15,13 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskwright._maskwright import Likeliest, Matcher, likeliest_batch
-from maskwright.integrations._rows import Refusal
-from maskwright.integrations._session import as_array, compiler_of_hf, grammars_of, refused, running_call
+from maskwright.integrations._rows import Refusal, check_prompts, counted
+from maskwright.integrations._session import Grammars, as_array, compiler_of_hf, grammars_of, refused, running_call
 
 if TYPE_CHECKING:
     import torch
 
-    from maskwright._maskwright import CompiledGrammar
 
 #: A position that the model is sure of is not made surer than that.
 _MOST_SURE = 1 - 1e-6
@@ -60,7 +59,7 @@ class LogitsProcessor:
             if value < 1:
                 raise ValueError(f"{name} is {value}, expected 1 or more")
         self._grammars = grammars_of(grammar, lambda: compiler_of_hf(tokenizer))
-        if not self._grammars:
+        if not self._grammars.each:
             raise ValueError("no grammar: expected one, or a list of one for each row of the batch")
         self._max_tokens, self._candidates, self._beam = max_tokens, candidates, beam
         self._texts: _Texts | None = None
@@ -138,11 +137,15 @@ class _Call(NamedTuple):
 class _Texts:
     """The texts of one generation: where each stands before the present block."""
 
-    def __init__(self, grammars: Sequence[CompiledGrammar], prompts: Any, max_tokens: int | None, call: _Call) -> None:
+    def __init__(self, given: Grammars, prompts: Any, max_tokens: int | None, call: _Call) -> None:
         n_rows, self.width = prompts.shape
         self._prompts = as_array(prompts)
+        grammars = given.each
         if n_rows % len(grammars):
-            raise ValueError(f"{n_rows} rows for {len(grammars)} grammars; expected one grammar, or one for each row of the batch")
+            rows, shown = counted(n_rows, "row"), counted(len(grammars), "grammar")
+            raise ValueError(f"{rows} for {shown}; expected one grammar, or one for each row of the batch")
+        if given.is_list:
+            check_prompts(len(grammars), self._prompts)
         self.key, self._ends, self._padding = call.key, call.ends, call.padding
         limits = [limit for limit in (max_tokens, call.max_tokens) if limit is not None]
         self._limit = min(limits, default=None)

@@ -45,9 +45,9 @@ class LogitsProcessor:
         self, grammar: object, llama: Any = None, max_tokens: int | None = None, *, trace: Trace | None = None
     ) -> None:
         grammars = grammars_of(grammar, lambda: _compiler(llama))
-        if len(grammars) != 1:
-            raise ValueError(f"{len(grammars)} grammars, expected one: llama-cpp-python writes one text at a time")
-        self._grammar: CompiledGrammar = grammars[0]
+        if len(grammars.each) != 1:
+            raise ValueError(f"{len(grammars.each)} grammars, expected one: llama-cpp-python writes one text at a time")
+        self._grammar: CompiledGrammar = grammars.each[0]
         traces = traces_of(trace)
         if len(traces) > 1:
             raise ValueError(f"{len(traces)} traces, expected one: llama-cpp-python writes one text at a time")

@@ -6,24 +6,24 @@ use std::fmt;
 const WIDTH: usize = 100;
 
 /// A place in a text.
-pub(crate) struct Place<'t> {
+pub struct Place<'t> {
     text: &'t [u8],
     offset: usize,
 }
 
 impl<'t> Place<'t> {
     /// The place before byte `offset` of `text`, or at its end.
-    pub(crate) fn new(text: &'t [u8], offset: usize) -> Place<'t> {
+    pub fn new(text: &'t [u8], offset: usize) -> Place<'t> {
         Place { text, offset: offset.min(text.len()) }
     }
 
     /// The line, from 1.
-    pub(crate) fn line(&self) -> usize {
+    pub fn line(&self) -> usize {
         self.text[..self.offset].iter().filter(|&&byte| byte == b'\n').count() + 1
     }
 
     /// The column in characters, from 1.
-    pub(crate) fn column(&self) -> usize {
+    pub fn column(&self) -> usize {
         characters(&self.text[self.line_start()..self.offset]).count() + 1
     }
 

@@ -1,6 +1,6 @@
 //! Texts in which special tokens are written by name.
 
-use maskwright::{Matcher, TokenId, Tokenizer};
+use crate::{Error, Matcher, TokenId, Tokenizer};
 
 /// A part of a text.
 enum Piece<'t> {
@@ -9,15 +9,19 @@ enum Piece<'t> {
 }
 
 /// How far a text can be read.
-pub(crate) struct Read {
+#[derive(Debug)]
+pub struct ReadText {
     /// How many bytes, from the first on, some text of the grammar begins with.
-    pub(crate) n_viable: usize,
+    pub n_viable: usize,
     /// Why a token was refused, if one was.
-    pub(crate) refused: Option<String>,
+    pub refused: Option<String>,
 }
 
 /// Reads `text` with `matcher`, as far as that goes. With a tokenizer, the names of its special tokens stand for the tokens.
-pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenizer>) -> anyhow::Result<Read> {
+///
+/// # Errors
+/// If a limit is reached, or the tokenizer has no tokens for a piece of the text.
+pub fn read_text(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenizer>) -> Result<ReadText, Error> {
     let mut n_viable = 0;
     for piece in split(text, special) {
         match piece {
@@ -27,7 +31,7 @@ pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenize
                     let token = tokenizer.token_bytes(id).unwrap_or_default();
                     if !matcher.accept_token(id)? {
                         n_viable += matcher.validate_bytes(token)?.min(token.len().saturating_sub(1));
-                        return Ok(Read { n_viable, refused: Some(matcher.explain(id)?) });
+                        return Ok(ReadText { n_viable, refused: Some(matcher.explain(id)?) });
                     }
                     n_viable += token.len();
                 }
@@ -37,18 +41,18 @@ pub(crate) fn read(matcher: &mut Matcher, text: &[u8], special: Option<&Tokenize
                 matcher.accept_bytes(&piece[..n_read])?;
                 n_viable += n_read;
                 if n_read < piece.len() {
-                    return Ok(Read { n_viable, refused: None });
+                    return Ok(ReadText { n_viable, refused: None });
                 }
             }
             Piece::Token(id) => {
                 if !matcher.accept_token(id)? {
-                    return Ok(Read { n_viable, refused: Some(matcher.explain(id)?) });
+                    return Ok(ReadText { n_viable, refused: Some(matcher.explain(id)?) });
                 }
                 n_viable += special.and_then(|tokenizer| tokenizer.vocabulary().name(id)).map_or(0, str::len);
             }
         }
     }
-    Ok(Read { n_viable, refused: None })
+    Ok(ReadText { n_viable, refused: None })
 }
 
 /// The text between special tokens, and these; the longest name at a place.
