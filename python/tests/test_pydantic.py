@@ -431,6 +431,12 @@ def test_errors_name_the_type_and_the_field(writer):
     assert (error.value.pointer, error.value.keyword) == ("/$defs/Code/properties/text", "pattern")
 
 
+def test_an_enum_without_members_has_no_value(writer):
+    with pytest.raises(maskwright.SchemaError, match="no value satisfies it"):
+        writer.compiler.compile(enum.Enum("Empty", []))
+    assert writer.compiler.compile(list[enum.Enum("Empty", [])])
+
+
 def test_a_model_of_pydantic_1():
     class Old:
         @classmethod

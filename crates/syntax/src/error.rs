@@ -86,7 +86,12 @@ impl Fault {
 
     /// Whether a limit was reached, or the caller cancelled the work.
     pub(crate) fn is_out_of_work(&self) -> bool {
-        matches!(self.kind, Kind::Limit | Kind::Cancelled)
+        self.is_cancelled() || matches!(self.kind, Kind::Limit)
+    }
+
+    /// Whether the caller cancelled the work.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        matches!(self.kind, Kind::Cancelled)
     }
 
     /// The same error, with what to do about it, in lowercase.

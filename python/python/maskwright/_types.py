@@ -232,12 +232,14 @@ class _Schemas:
         if not self._is_model(kind) and hasattr(kind, "__get_validators__") and hasattr(kind, "schema"):
             raise SchemaError(f"{where}: {name_of(kind)} is a model of Pydantic 1: pass {name_of(kind)}.schema()")
         if self.pydantic is not None:
+            from pydantic_core import SchemaError as CoreError
+
             try:
                 return self._from_pydantic(kind)
             except self.pydantic.errors.PydanticUserError as error:
                 reason = str(error.message).split("\n")[0]
-            except (NameError, TypeError, AttributeError) as error:
-                reason = str(error)
+            except (NameError, TypeError, AttributeError, CoreError) as error:
+                reason = str(error).split("\n")[0]
         made = self._from_parts(kind, where)
         if made is None:
             unmade = SchemaError(f"{where}: {name_of(kind)} has no JSON Schema: {reason}")

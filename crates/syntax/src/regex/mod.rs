@@ -120,7 +120,7 @@ fn elsewhere(
     fuel: &Fuel,
 ) -> Result<Regex, Fault> {
     let in_dialect = |pattern: &str, dialect| match build(pattern, dialect, is_search, fuel) {
-        Err(fault) if fault.is_out_of_work() => Err(fault),
+        Err(fault) if fault.is_cancelled() => Err(fault),
         language => Ok(language.ok()),
     };
     let ecma = in_dialect(pattern, Dialect::Ecma)?;

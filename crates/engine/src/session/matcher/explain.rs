@@ -2,7 +2,6 @@
 
 use maskwright_vocabulary::{TokenId, symbol_text};
 
-use super::state::expected_at;
 use crate::ground::{first_character, shown, written};
 use crate::session::state::State;
 use crate::{Error, Matcher, Words};
@@ -90,31 +89,34 @@ impl Matcher {
                 None => "no token has this id".to_owned(),
             }));
         };
-        let named = self.grammar().named();
         let refused = self.ask(|machine| {
             let mut config = config;
             for (position, &byte) in bytes.iter().enumerate() {
                 match machine.reader.step(config, byte)? {
                     Some(next) => config = next,
-                    None => return Ok(Some((position, expected_at(machine, config, named)?))),
+                    None => return Ok(Some((position, config))),
                 }
             }
             Ok(None)
         })?;
         Ok(Some(match refused {
-            Some((position, expected)) => {
+            Some((position, config)) => {
                 let (before, next) = bytes.split_at(position);
                 let broken = broken_character(&[&self.text(), before].concat(), next[0]);
-                broken.or_else(|| self.refusal_after(before, next)).unwrap_or_else(|| {
-                    let first = quoted(first_character(next));
-                    let expected = expected.join(" or ");
-                    match before {
-                        [] => format!("{first} cannot come here, expected {expected}"),
-                        _ => {
-                            format!("{first} after {} cannot come here, expected {expected}", quoted(before))
+                match broken.or_else(|| self.refusal_after(before, next)) {
+                    Some(reason) => reason,
+                    None => {
+                        let first = quoted(first_character(next));
+                        let expected = self.expected_after(before, config)?.join(" or ");
+                        match before {
+                            [] => format!("{first} cannot come here, expected {expected}"),
+                            _ => {
+                                let before = quoted(before);
+                                format!("{first} after {before} cannot come here, expected {expected}")
+                            }
                         }
                     }
-                })
+                }
             }
             None if self.fork().accept_unbudgeted(token)? => self.cannot_be_completed().to_owned(),
             None => "with it no text is left whose items and keys all differ".to_owned(),

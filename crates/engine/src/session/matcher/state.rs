@@ -49,12 +49,7 @@ impl Matcher {
         let named = self.grammar().named();
         let text = self.text();
         let mut state = self.ask(|machine| in_words(machine, config, named))?;
-        // The grammar allows more than the session where keys and items must differ, or tokens are limited.
-        state.next.retain_mut(|next| {
-            let n_examples = next.examples.len();
-            next.examples.retain(|example| self.fork().accept_bytes(example.as_bytes()).unwrap_or(true));
-            n_examples == 0 || !next.examples.is_empty()
-        });
+        self.keep_accepted(&mut state);
         // Nothing but blanks may follow the line's end: the block that must come is deeper than the text is.
         if let [only] = &mut state.next[..]
             && only.words == END_OF_LINE
@@ -80,6 +75,27 @@ impl Matcher {
         Ok(state)
     }
 
+    /// Takes what the session refuses from what may come next: the grammar allows more where keys and items must differ, or tokens are
+    /// limited.
+    fn keep_accepted(&self, state: &mut MatcherState) {
+        state.next.retain_mut(|next| {
+            let n_examples = next.examples.len();
+            next.examples.retain(|example| self.fork().accept_bytes(example.as_bytes()).unwrap_or(true));
+            n_examples == 0 || !next.examples.is_empty()
+        });
+    }
+
+    /// What may come, in words, after `before`, which follows the text and leads to `config`.
+    pub(super) fn expected_after(&self, before: &[u8], config: ConfigId) -> Result<Vec<String>, Error> {
+        let named = self.grammar().named();
+        let mut state = self.ask(|machine| in_words(machine, config, named))?;
+        let mut ahead = self.fork();
+        if before.is_empty() || ahead.accept_bytes(before)? {
+            ahead.keep_accepted(&mut state);
+        }
+        Ok(state.expected())
+    }
+
     /// What may come next, in words, the most useful first: texts between backticks, kinds of characters, or the names of a lexer's
     /// terminals and of special tokens. "the end of the text" is the last entry where the text may end.
     ///
@@ -94,14 +110,6 @@ impl Matcher {
 }
 
 /// What may come after `config`, in words.
-pub(super) fn expected_at(
-    machine: &mut Machine,
-    config: ConfigId,
-    named: Option<&NamedTokens>,
-) -> Result<Vec<String>, EngineError> {
-    Ok(in_words(machine, config, named)?.expected())
-}
-
 fn in_words(
     machine: &mut Machine,
     config: ConfigId,
