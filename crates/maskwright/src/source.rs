@@ -365,8 +365,8 @@ impl GrammarSource {
     ///
     /// Servers write the marks of a model's format as strings (`"begin": "<|channel|>analysis<|message|>"`), but the model writes
     /// special tokens, which never match as text. With this option a string matches both. It applies to the strings of a
-    /// structural tag (`begin`, `end`, triggers, separators, `const_string`), of GBNF, and of Lark's rules. Patterns, schemas and
-    /// free text still match only text. A token that ends texts matches only at the end: if a string at the end of the text
+    /// structural tag (`begin`, `end`, triggers, separators, `const_string`, and the marks that a schema's style writes), of GBNF, and of
+    /// Lark's rules. Patterns, schemas and free text still match only text. A token that ends texts matches only at the end: if a string at the end of the text
     /// names it, the text is complete there, and only that token may end it. With a lexer of Lark, this requires a string that
     /// is only the name. Other sources have no such strings.
     ///
