@@ -137,18 +137,11 @@ static ONE_LINE: LazyLock<Punctuation> = LazyLock::new(|| {
 
 static ANY: LazyLock<Punctuation> = LazyLock::new(|| Punctuation::even(SPACE.star(), Some(SPACE.plus())));
 
-static BLANK_AFTER_COMMAS: LazyLock<Punctuation> = LazyLock::new(|| {
-    let blank = Regex::byte(b' ').optional();
-    Punctuation { comma: Regex::concat([Regex::byte(b','), blank]), ..COMPACT.clone() }
-});
-
 impl Punctuation {
     /// The punctuation that `config` asks for.
     pub(crate) fn of(config: &SchemaConfig) -> Punctuation {
         let whitespace = match (config.style, config.whitespace) {
-            (Style::Gemma, Whitespace::Compact) => Whitespace::Compact,
-            // The names between braces and colons have no quotes.
-            (Style::Gemma, _) => return BLANK_AFTER_COMMAS.clone(),
+            (Style::Gemma, _) => Whitespace::Compact,
             (Style::Python | Style::PythonJson, Whitespace::Compact) => Whitespace::Compact,
             (Style::Python | Style::PythonJson, _) => Whitespace::OneLine,
             (_, whitespace) => whitespace,

@@ -184,6 +184,8 @@ def glm_4_5(reader, schemas):
 def glm_4_7(reader, schemas):
     text, calls = reader.before("<tool_call>"), []
     while not reader.is_at_end():
+        if calls:
+            reader.takes("\n")
         reader.take("<tool_call>")
         name = reader.before("<arg_key>", "</tool_call>").rstrip()
         calls.append((name, read_glm_arguments(reader, schema_of(reader, schemas, name))))

@@ -15,7 +15,7 @@ def read_object(reader, arguments="arguments", has_id=False):
     """Reads `{"name": "N", "arguments": A}`, written as Python's `json.dumps` does."""
     reader.take('{"name": ')
     name = a_name(reader.json())
-    reader.take(f', "{arguments}": ')
+    reader.take(f', "{arguments}": ', *[f', "{arguments}":'] * has_id)
     values = an_object(reader.json())
     if has_id and reader.takes(', "id": "'):
         reader.match(ID)
@@ -31,10 +31,10 @@ def a_name(name):
 
 
 def read_list(reader, **options):
-    """Reads `[{…}, {…}]` on one line."""
+    """Reads `[{…}, {…}]` on one line. With an id (Mistral), blanks may be missing."""
     reader.take("[")
     calls = [read_object(reader, **options)]
-    while reader.take(", ", "]") == ", ":
+    while reader.take(", ", *[","] * bool(options.get("has_id")), "]") != "]":
         calls.append(read_object(reader, **options))
     return calls
 

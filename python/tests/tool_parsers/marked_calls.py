@@ -32,7 +32,9 @@ def deepseek_r1(reader, schemas):
     if reader.is_at_end():
         return text, calls
     reader.take("<｜tool▁calls▁begin｜>")
-    while not calls or reader.take("\n", "<｜tool▁calls▁end｜>") == "\n":
+    while not calls or not reader.takes("<｜tool▁calls▁end｜>"):
+        if calls:
+            reader.takes("\n")
         reader.take("<｜tool▁call▁begin｜>function<｜tool▁sep｜>")
         name = reader.until("\n")
         reader.take("```json\n")
@@ -139,7 +141,7 @@ def harmony(reader, schemas):
         else:
             reader.take("<|channel|>commentary to=functions.")
             name = reader.match(NAME)
-        reader.take(" json", " <|constrain|>json", "<|constrain|>json")
+        any(map(reader.takes, (" json", " <|constrain|>json", "<|constrain|>json")))
         reader.take("<|message|>")
         values = read_arguments(reader)
         reader.take("<|call|>")

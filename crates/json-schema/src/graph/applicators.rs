@@ -46,7 +46,7 @@ impl<'a> Graph<'a> {
                 None => Ok(shape),
             };
             let shape = within(self, branch.shape)?;
-            if self.adding.contains(&(place, i)) {
+            if self.assumed.is_none() && self.adding.contains(&(place, i)) {
                 union.add(&shape);
                 continue;
             }

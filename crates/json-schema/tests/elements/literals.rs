@@ -149,10 +149,10 @@ impl<'t> Reader<'t> {
         if self.has(part) { Ok(()) } else { Err(Unread::Broken) }
     }
 
-    /// A comma or colon, with a blank in Python; in Gemma's style a comma only.
+    /// A comma or colon, with a blank in Python.
     fn has_mark(&mut self, mark: &str) -> bool {
         let has = self.has(mark);
-        if has && (is_python(self.style) || mark == ",") {
+        if has && is_python(self.style) {
             self.has(" ");
         }
         has

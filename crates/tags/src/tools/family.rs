@@ -113,9 +113,11 @@ pub(crate) struct Calls {
     /// What stands before the first call.
     #[serde(default)]
     pub(crate) begin: Vec<Part>,
-    /// What stands between calls; white space at its end may be missing.
     #[serde(default)]
     pub(crate) separator: String,
+    /// Whether the white space at the end of the separator may be missing: models leave it out, and readers do not miss it.
+    #[serde(default)]
+    pub(crate) may_lack_space: bool,
     /// What stands after the last call.
     #[serde(default)]
     pub(crate) end: Vec<Part>,

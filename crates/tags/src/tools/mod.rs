@@ -339,7 +339,7 @@ fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], owne
         Kind::Repeat { content, .. } => show(content),
         Kind::Tag(tag) => show(&mut tag.content),
         Kind::Separated(separated) => {
-            separated.may_lack_space = true;
+            separated.may_lack_space = family.calls.may_lack_space;
             separated.tags.iter_mut().for_each(|tag| show(&mut tag.content));
         }
         _ => {}
