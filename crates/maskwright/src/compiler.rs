@@ -137,7 +137,7 @@ impl Compiler {
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = options.fuel(self.limits.compile_fuel);
         let (parsed, read) = source.read(Some(self.tokenizer.vocabulary()), &fuel)?;
-        let unspelled = parsed.unspelled(self.tokenizer.vocabulary());
+        let unspelled = parsed.unspelled(self.tokenizer.vocabulary(), &fuel);
         let (sessions, is_lexed, report) = match parsed {
             Parsed::OverBytes(grammar, report) => {
                 let grammar = match source.has_written_rules() {

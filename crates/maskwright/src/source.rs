@@ -1,12 +1,13 @@
 //! What a grammar is compiled from: its text, the notation of the text, and what goes with it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_error::ErrorKind;
-use maskwright_grammar::{Grammar, SpecialNames, TerminalId};
+use maskwright_grammar::{Grammar, SpecialNames, TerminalFacts, TerminalId, reduce};
 use maskwright_infill::Relation;
 use maskwright_json_schema::{
     Documents, Numbers, PropertyOrder, Report, SchemaConfig, SchemaError, Style, Whitespace, parse_document,
@@ -114,15 +115,31 @@ pub enum Parsed {
 
 impl Parsed {
     /// The bytes that its terminals need in some place and no token has.
-    pub(crate) fn unspelled(&self, vocabulary: &Vocabulary) -> ByteSet {
+    pub(crate) fn unspelled(&self, vocabulary: &Vocabulary, fuel: &Fuel) -> ByteSet {
         let bytes = vocabulary.bytes();
         let never_in_text = ByteSet::range(0xc0, 0xc1).union(&ByteSet::range(0xf5, 0xff));
         if bytes.complement().is_subset(&never_in_text) {
             return ByteSet::EMPTY;
         }
         let needed = |rules: &Grammar, language: &dyn Fn(TerminalId) -> Option<Regex>| {
-            let regexes = rules.terminals_in_use().into_iter().filter_map(language);
-            regexes.fold(ByteSet::EMPTY, |all, regex| all.union(&regex.needed_beyond(&bytes)))
+            let (mut needed, mut unwritable) = (ByteSet::EMPTY, ByteSet::EMPTY);
+            let mut never = HashSet::new();
+            for terminal in rules.terminals_in_use() {
+                let Some(regex) = language(terminal) else { continue };
+                if regex.within(&bytes) == Regex::empty() {
+                    never.insert(terminal);
+                    unwritable = unwritable.union(&regex.needed_beyond(&bytes));
+                } else {
+                    needed = needed.union(&regex.needed_beyond(&bytes));
+                }
+            }
+            // The rules may do without a terminal that cannot be written.
+            let facts = |terminal| {
+                let is_nullable = language(terminal).is_some_and(|regex| regex.is_nullable());
+                TerminalFacts { is_nullable, has_proper_words: !never.contains(&terminal) }
+            };
+            let is_needed = !never.is_empty() && reduce(rules.clone(), facts, fuel).is_err();
+            if is_needed { needed.union(&unwritable) } else { needed }
         };
         let over_bytes = |grammar: &Grammar| {
             needed(grammar, &|terminal| Some(grammar.terminals()[terminal.index()].clone()))

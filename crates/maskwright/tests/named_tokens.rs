@@ -260,7 +260,7 @@ fn bytes_that_no_token_has_are_warned_about() {
     for (source, told) in [
         (GrammarSource::choice(["ab🎉", "cd"]), "0x89, 0x8e, 0x9f, 0xf0"),
         (GrammarSource::regex("a[xyz]"), "`x`, `y`, `z`"),
-        (GrammarSource::gbnf("root ::= \"a\" \"{\" | \"b\""), "`{`"),
+        (GrammarSource::gbnf("root ::= \"a\" \"{\" root?"), "`{`"),
         (GrammarSource::lark("start: A \"z\"\nA: /ax?/", lark), "`z`"),
         (GrammarSource::json_schema(r#"{"type": "object"}"#, Default::default()), "and others"),
         (GrammarSource::regex("b(ax|c)"), "`x`"),
@@ -275,6 +275,7 @@ fn bytes_that_no_token_has_are_warned_about() {
         GrammarSource::regex("a(x|b)x?"),
         GrammarSource::choice(["ab", "x"]),
         GrammarSource::json_schema(r#"{"type": "string"}"#, Default::default()),
+        GrammarSource::gbnf("root ::= item+\nitem ::= \"a\" ws | \"x\" \"y\"\nws ::= (\" \" | \"\\n\")*"),
     ] {
         assert_eq!(warnings(source), Vec::<String>::new());
     }

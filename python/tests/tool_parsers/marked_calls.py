@@ -141,7 +141,7 @@ def harmony(reader, schemas):
         else:
             reader.take("<|channel|>commentary to=functions.")
             name = reader.match(NAME)
-        any(map(reader.takes, (" json", " <|constrain|>json", "<|constrain|>json")))
+        reader.take(" json", " <|constrain|>json", "<|constrain|>json")
         reader.take("<|message|>")
         values = read_arguments(reader)
         reader.take("<|call|>")
