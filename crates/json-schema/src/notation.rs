@@ -5,6 +5,7 @@
 //! between them, and the names in objects. Numbers are JSON's in all of them.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use maskwright_automata::Regex;
@@ -71,20 +72,34 @@ impl Quotes {
         self.spelling.regex(regex)
     }
 
-    /// A text as it is written between the quotes; `None` if it cannot stand there.
-    pub(crate) fn inside(&self, text: &str) -> Option<Vec<u8>> {
-        if self.safe.is_some() && text.contains(self.right.text) {
+    /// A text with the quotes as text; `None` if it cannot stand between them.
+    pub(crate) fn word(&self, text: &str) -> Option<Vec<u8>> {
+        let (left, right) = (self.left.text, self.right.text);
+        if self.safe.is_some() && text.contains(right) {
             return None;
         }
-        Some(self.spelling.bytes(text.as_bytes()))
+        let mut word = Vec::with_capacity(left.len() + text.len() + right.len());
+        word.extend_from_slice(left.as_bytes());
+        self.spelling.append(text.as_bytes(), &mut word);
+        word.extend_from_slice(right.as_bytes());
+        Some(word)
     }
 
-    /// What stands [inside](Quotes::inside), with the quotes: a word for each of their readings.
-    pub(crate) fn words(&self, inside: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-        self.left
-            .readings
-            .iter()
-            .flat_map(move |left| self.right.readings.iter().map(move |right| [left, inside, right].concat()))
+    /// Where a [`word`](Quotes::word) is between its quotes.
+    pub(crate) fn inside(&self, word: &[u8]) -> Range<usize> {
+        self.left.text.len()..word.len() - self.right.text.len()
+    }
+
+    /// What stands between the quotes, with each reading of these but that as text.
+    pub(crate) fn other_words(&self, inside: &[u8]) -> Vec<Vec<u8>> {
+        if self.left.readings.len() == 1 && self.right.readings.len() == 1 {
+            return Vec::new();
+        }
+        let of_left = |left: &Vec<u8>| {
+            self.right.readings.iter().map(|right| [left, inside, right].concat()).collect::<Vec<_>>()
+        };
+        let text = [self.left.text.as_bytes(), inside, self.right.text.as_bytes()].concat();
+        self.left.readings.iter().flat_map(of_left).filter(|word| *word != text).collect()
     }
 
     /// Whether strings are written as in JSON.
@@ -229,9 +244,7 @@ mod tests {
     #[test]
     fn json_quotes_as_its_writers_do() {
         for text in ["", "a/b", "\"\\\u{8}\u{c}\n\r\t\0\u{1f}\u{7f}", "é😀\u{2028}"] {
-            let quotes = &JSON.quotes[0];
-            let words: Vec<Vec<u8>> = quotes.words(&quotes.inside(text).unwrap()).collect();
-            assert_eq!(words, [serde_json::to_string(text).unwrap().into_bytes()]);
+            assert_eq!(JSON.quotes[0].word(text), Some(serde_json::to_string(text).unwrap().into_bytes()));
         }
     }
 }

@@ -43,6 +43,8 @@ struct Texts {
     /// Id `t` has the bytes `bytes[ends[t - 1]..ends[t]]`.
     ends: Vec<u32>,
     max_token_bytes: usize,
+    /// The bytes that tokens have.
+    alphabet: ByteSet,
     /// Of all that can be read as text, and of the symbols.
     trie: Trie,
     /// The trie's ids, packed.
@@ -242,13 +244,7 @@ impl Vocabulary {
     /// assert!(Vocabulary::from_tokens(tokens.to_vec(), &[], None).unwrap().bytes().iter().eq(*b"ab"));
     /// ```
     pub fn bytes(&self) -> ByteSet {
-        let trie = &self.texts.trie;
-        let first = (0..=u8::MAX).filter(|&byte| byte != SYMBOL_MARK);
-        let children = first.filter_map(|byte| Some((byte, trie.child(Trie::ROOT, byte)?)));
-        children.fold(ByteSet::EMPTY, |mut all, (byte, child)| {
-            all.insert(byte);
-            all.union(trie.bytes_below(child))
-        })
+        self.texts.alphabet
     }
 
     /// By place in `text`, its end included: the least number of tokens that spell the rest from there; `None` if none do.
@@ -389,7 +385,13 @@ impl Texts {
         let mut in_trie = vec![0; mask_words(tokens.len())].into_boxed_slice();
         trie.subtree_tokens(Trie::ROOT).iter().for_each(|&token| mask_insert(&mut in_trie, token));
         let max_token_bytes = tokens.iter().flatten().map(Vec::len).max().unwrap_or(0);
-        Texts { bytes, ends, max_token_bytes, trie, in_trie, unreadable, names }
+        let first = (0..=u8::MAX).filter(|&byte| byte != SYMBOL_MARK);
+        let children = first.filter_map(|byte| Some((byte, trie.child(Trie::ROOT, byte)?)));
+        let alphabet = children.fold(ByteSet::EMPTY, |mut all, (byte, child)| {
+            all.insert(byte);
+            all.union(trie.bytes_below(child))
+        });
+        Texts { bytes, ends, max_token_bytes, alphabet, trie, in_trie, unreadable, names }
     }
 
     #[inline]

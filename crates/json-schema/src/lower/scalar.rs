@@ -11,7 +11,7 @@ use crate::error::Kind;
 use crate::excluded::Surroundings;
 use crate::lower::Lowering;
 use crate::multiples::{DEAD, Dfa, SYMBOLS};
-use crate::notation::{Notation, Quotes};
+use crate::notation::Notation;
 use crate::number::{NumberRange, NumberSet, NumberValue};
 use crate::numeral::short_numbers;
 use crate::plain::{self, COUNTED, PLAIN_NUMBER};
@@ -64,15 +64,24 @@ impl<'a> Lowering<'_, 'a> {
 
     /// The spellings of a string, with quotes: none if it cannot be written.
     pub(crate) fn words(&self, text: &str) -> Vec<Vec<u8>> {
-        let of = |quotes: &Quotes| {
-            let Surroundings { excluded, ends, .. } = &self.surroundings;
-            let mut inside = quotes.inside(text).filter(|inside| excluded.allows(inside))?;
-            if !ends.allows(&inside) {
-                inside = ends.hidden(&inside).filter(|_| quotes.is_of_json())?;
+        let Surroundings { excluded, ends, .. } = &self.surroundings;
+        let mut words = Vec::with_capacity(self.notation.quotes.len());
+        for quotes in &self.notation.quotes {
+            let Some(mut word) = quotes.word(text) else { continue };
+            let inside = quotes.inside(&word);
+            if !excluded.allows(&word[inside.clone()]) {
+                continue;
             }
-            Some(quotes.words(&inside).collect::<Vec<_>>())
-        };
-        self.notation.quotes.iter().filter_map(of).flatten().collect()
+            if !ends.allows(&word[inside.clone()]) {
+                let hidden = ends.hidden(&word[inside.clone()]).filter(|_| quotes.is_of_json());
+                let Some(hidden) = hidden else { continue };
+                word.splice(inside, hidden);
+            }
+            let others = quotes.other_words(&word[quotes.inside(&word)]);
+            words.push(word);
+            words.extend(others);
+        }
+        words
     }
 
     fn constrained(&mut self, constraint: &StringConstraint, place: PlaceId) -> Result<Regex, SchemaError> {
