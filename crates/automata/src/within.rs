@@ -55,29 +55,20 @@ impl Regex {
         }
     }
 
-    /// The bytes outside of `bytes` that words need where nothing else can be written: without them no word is left, or after some bytes
-    /// no end of a word is left. Empty if that is not seen: complements are not looked into.
+    /// The bytes outside of `bytes` without which no end of a word is left after some bytes, though other words are. Empty if that is not
+    /// seen: complements are not looked into.
     #[must_use]
-    pub fn needed_beyond(&self, bytes: &ByteSet) -> ByteSet {
-        match *self.within(bytes).node() {
-            Node::Empty => self.written_out(&bytes.complement()),
-            _ => self.dead_ends(bytes),
-        }
-    }
-
-    fn dead_ends(&self, bytes: &ByteSet) -> ByteSet {
+    pub fn dead_ends(&self, bytes: &ByteSet) -> ByteSet {
         let optional = |part: &Regex| match *part.within(bytes).node() {
             Node::Empty if part.begins_within(bytes) => part.written_out(&bytes.complement()),
             Node::Empty => ByteSet::EMPTY,
             _ => part.dead_ends(bytes),
         };
-        let all =
-            |sets: &mut dyn Iterator<Item = ByteSet>| sets.fold(ByteSet::EMPTY, |all, set| all.union(&set));
         match self.node() {
-            Node::Words(words) => all(&mut words.iter().map(|word| optional(&Regex::literal(word)))),
-            Node::Union(parts) => all(&mut parts.iter().map(optional)),
+            Node::Words(words) => all_of(&mut words.iter().map(|word| optional(&Regex::literal(word)))),
+            Node::Union(parts) => all_of(&mut parts.iter().map(optional)),
             Node::Concat(parts) | Node::Intersection(parts) => {
-                all(&mut parts.iter().map(|part| part.dead_ends(bytes)))
+                all_of(&mut parts.iter().map(|part| part.dead_ends(bytes)))
             }
             Node::Repeat { inner, .. } => optional(inner),
             Node::Empty | Node::Epsilon | Node::Bytes(_) | Node::Literal(_) | Node::Complement(_) => {
@@ -87,19 +78,18 @@ impl Regex {
     }
 
     /// The bytes of `bytes` that literals, words and classes have, where those have no others.
-    fn written_out(&self, bytes: &ByteSet) -> ByteSet {
+    #[must_use]
+    pub fn written_out(&self, bytes: &ByteSet) -> ByteSet {
         let of_word = |word: &[u8]| {
             let texts = word.split(|&byte| byte == MARK).step_by(2).flatten();
             texts.copied().filter(|&byte| bytes.contains(byte)).collect::<ByteSet>()
         };
-        let all =
-            |sets: &mut dyn Iterator<Item = ByteSet>| sets.fold(ByteSet::EMPTY, |all, set| all.union(&set));
         match self.node() {
             Node::Bytes(set) if set.is_subset(bytes) => *set,
             Node::Literal(word) => of_word(word),
-            Node::Words(words) => all(&mut words.iter().map(|word| of_word(word))),
+            Node::Words(words) => all_of(&mut words.iter().map(|word| of_word(word))),
             Node::Concat(parts) | Node::Union(parts) | Node::Intersection(parts) => {
-                all(&mut parts.iter().map(|part| part.written_out(bytes)))
+                all_of(&mut parts.iter().map(|part| part.written_out(bytes)))
             }
             Node::Repeat { inner, .. } => inner.written_out(bytes),
             Node::Empty | Node::Epsilon | Node::Bytes(_) | Node::Complement(_) => ByteSet::EMPTY,
@@ -125,6 +115,10 @@ impl Regex {
             Node::Repeat { inner, .. } => inner.begins_within(bytes),
         }
     }
+}
+
+fn all_of(sets: &mut dyn Iterator<Item = ByteSet>) -> ByteSet {
+    sets.fold(ByteSet::EMPTY, |all, set| all.union(&set))
 }
 
 /// Whether the text in a word has only bytes of the set. Text and descriptions alternate.

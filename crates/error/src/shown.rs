@@ -3,7 +3,7 @@
 /// The most characters of a text in a message.
 const MAX_CHARACTERS: usize = 200;
 
-/// A number of things in words, `one` of which is named without an `s`.
+/// A count with its noun: `1 token`, `2 tokens`. `one` is the singular.
 ///
 /// ```
 /// use maskwright_error::counted;

@@ -98,8 +98,7 @@ impl Quotes {
         let of_left = |left: &Vec<u8>| {
             self.right.readings.iter().map(|right| [left, inside, right].concat()).collect::<Vec<_>>()
         };
-        let text = [self.left.text.as_bytes(), inside, self.right.text.as_bytes()].concat();
-        self.left.readings.iter().flat_map(of_left).filter(|word| *word != text).collect()
+        self.left.readings.iter().flat_map(of_left).skip(1).collect()
     }
 
     /// Whether strings are written as in JSON.
@@ -112,6 +111,7 @@ impl Quotes {
 #[derive(Clone)]
 struct Mark {
     text: &'static str,
+    /// The first is the text.
     readings: Vec<Vec<u8>>,
 }
 

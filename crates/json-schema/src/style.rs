@@ -111,11 +111,6 @@ impl Elements {
         })
     }
 
-    /// What stands after the mark that ends an element, where it ends with its name.
-    pub(crate) fn after_mark(&self, name: &[u8]) -> Vec<u8> {
-        [b"</", name, b">"].concat()
-    }
-
     /// The texts of `regex` without the mark.
     pub(crate) fn without_mark(&self, regex: Regex) -> Regex {
         if may_contain(&regex, self.mark) { Regex::intersection([regex, self.text.clone()]) } else { regex }

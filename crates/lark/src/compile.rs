@@ -2,8 +2,7 @@
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{
-    ExprId, GrammarBuilder, LexedGrammar, RuleId, SpecialNames, SpelledPiece, TerminalFacts, TerminalId,
-    TokenSet, reduce,
+    ExprId, GrammarBuilder, LexedGrammar, RuleId, SpecialNames, TerminalFacts, TerminalId, reduce,
 };
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, ignored_keywords, lark_order};
 use maskwright_syntax::{PATH_HINT, is_like_a_path};
@@ -271,15 +270,14 @@ fn spelled(text: &NamedText, special: &SpecialNames) -> Result<Option<Pattern>, 
     if parts.iter().all(|readings| readings.len() == 1) {
         return Ok(None);
     }
-    let piece = |piece: &SpelledPiece<'_>| match piece {
-        SpelledPiece::Text(text) => Pattern::literal(text.as_bytes()),
-        SpelledPiece::Token(name) => Pattern::literal(&TokenSet::spelled(*name).word()),
-    };
     let is_whole = parts.len() == 1;
     let parts = parts.iter().map(|readings| {
         // If the string is a single part, its text is in the terminal's own pattern.
         let readings = readings.iter().skip(usize::from(is_whole));
-        Pattern::alternation(readings.map(|reading| Pattern::concat(reading.iter().map(piece))))
+        Pattern::alternation(
+            readings
+                .map(|reading| Pattern::concat(reading.iter().map(|piece| Pattern::literal(&piece.word())))),
+        )
     });
     Ok(Some(Pattern::concat(parts)))
 }

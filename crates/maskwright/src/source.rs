@@ -128,9 +128,9 @@ impl Parsed {
                 let Some(regex) = language(terminal) else { continue };
                 if regex.within(&bytes) == Regex::empty() {
                     never.insert(terminal);
-                    unwritable = unwritable.union(&regex.needed_beyond(&bytes));
+                    unwritable = unwritable.union(&regex.written_out(&bytes.complement()));
                 } else {
-                    needed = needed.union(&regex.needed_beyond(&bytes));
+                    needed = needed.union(&regex.dead_ends(&bytes));
                 }
             }
             // The rules may do without a terminal that cannot be written.

@@ -195,6 +195,14 @@ fn wrong_formats_of_custom_tools_are_errors_at_their_place() {
             "1 is given",
         ),
         (json!({"type": "custom", "custom": {"format": {"type": "text"}}}), "/0/custom", "has no name"),
+        (json!({"type": "custom", "name": "f", "inputSchema": {}}), "/0/inputSchema", "has no `inputSchema`"),
+        (
+            json!({"type": "custom", "name": "f", "parametersJsonSchema": {}}),
+            "/0/parametersJsonSchema",
+            "has no `parametersJsonSchema`",
+        ),
+        (json!({"type": "custom", "name": "f", "fromat": {}}), "/0/fromat", "has no `fromat`"),
+        (json!({"type": "custom", "name": "f", "grammar": {}}), "/0/grammar", "has no `grammar`"),
         (custom_tool(false, "regex", "a(b"), "/0/format/definition", "line 1 column 2"),
         (custom_tool(true, "regex", r"(?=a)b"), "/0/custom/format/grammar/definition", "look-around"),
         (
@@ -223,4 +231,11 @@ fn wrong_formats_of_custom_tools_are_errors_at_their_place() {
         options.on_error = OnError::AnyJson;
         assert!(!compiled(&json!([tool]).to_string(), &options).unwrap().report.is_complete(), "{tool}");
     }
+}
+
+#[test]
+fn a_format_beside_the_custom_tool_is_an_error() {
+    let tools = json!([{"type": "custom", "custom": {"name": "f"}, "format": {"type": "text"}}]).to_string();
+    let error = compiled(&tools, &ToolCallOptions::new("qwen_3")).unwrap_err();
+    assert!(error.pointer() == "/0/format" && error.to_string().contains("beside `custom`"), "{error}");
 }

@@ -252,7 +252,7 @@ impl Characters {
             (all(b" \t"), "a blank or tab"),
         ];
         let known = known.into_iter().find(|(set, _)| *set == self.ascii).map(|(_, words)| words.to_owned());
-        // What is left out is named, control characters as such where there are none.
+        // What is left out is named. If all control characters are, they are named together.
         let controls = ByteSet::range(0, 0x1f);
         let mut lacking = ByteSet::range(0, 0x7f).intersection(&self.ascii.complement());
         let lacks_controls = controls.is_subset(&lacking);

@@ -53,7 +53,7 @@ impl<'a> Lowering<'_, 'a> {
         let start = Regex::concat([mark(elements.begin), Regex::literal(name), mark(elements.after_name)]);
         let end = match elements.end {
             End::Mark => Regex::epsilon(),
-            End::Name => Regex::concat([mark(elements.mark), Regex::literal(elements.after_mark(name))]),
+            End::Name => Regex::concat([mark(elements.mark), Regex::literal([b"</", name, b">"].concat())]),
         };
         let start = self.builder.terminal(start);
         let value = self.node(Form::Element, schema, depth)?;

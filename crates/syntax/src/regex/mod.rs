@@ -110,8 +110,8 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
     lower::lower(&parsed, &sets, whole, fuel)
 }
 
-/// The language of a pattern that Rust's syntax does not have, if this is the default dialect and those with look-around agree on it; else
-/// `fault`, which names those that have it.
+/// The language of a pattern that Rust's syntax does not have, if this is the default dialect and Python's and JavaScript's agree on it.
+/// Otherwise `fault`, with a hint at the dialects that read the pattern.
 fn elsewhere(
     pattern: &str,
     dialect: Dialect,

@@ -7,12 +7,12 @@ use maskwright_automata::{FuelError, Regex};
 use maskwright_grammar::Item;
 use maskwright_json_schema::json_strings;
 use maskwright_lark::{LarkConfig, LarkDialect, LarkError, LexerKind, parse_lark};
-use maskwright_syntax::SyntaxError;
 use maskwright_syntax::regex::{self, Dialect};
+use maskwright_syntax::{SyntaxError, nearest_name};
 use serde_json::{Map, Value};
 
 use crate::TagError;
-use crate::fields::{Fields, shown};
+use crate::fields::Fields;
 use crate::lower::{Ends, Lowering};
 use crate::needles::{free_text, overlaps};
 
@@ -52,18 +52,33 @@ pub(crate) fn custom_fields<'t>(
     }
 }
 
-/// The grammar of a custom tool whose fields are at `at`; `None` if it takes any text.
+/// The grammar of a custom tool whose fields are at `at`; `None` if it takes any text. `schemas`: the fields of other tools that hold a
+/// schema.
 ///
 /// # Errors
-/// If the format is none that is known, or the tool has a schema.
-pub(crate) fn read_format(fields: &Map<String, Value>, at: &str) -> Result<Option<TextGrammar>, TagError> {
-    const SCHEMAS: [&str; 4] = ["parameters", "input_schema", "inputSchema", "strict"];
-    if let Some(field) =
-        SCHEMAS.into_iter().find(|&field| fields.get(field).is_some_and(|value| !value.is_null()))
-    {
+/// If the format is none that is known or has another name, or the tool has a schema.
+pub(crate) fn read_format(
+    fields: &Map<String, Value>,
+    at: &str,
+    schemas: &[&str],
+) -> Result<Option<TextGrammar>, TagError> {
+    let is_there = |field: &str| fields.get(field).is_some_and(|value| !value.is_null());
+    if let Some(field) = schemas.iter().chain(&["strict"]).find(|field| is_there(field)) {
         let message = format!("a custom tool takes a text and has no `{field}`");
         let error = TagError::malformed(format!("{at}/{field}"), message);
         return Err(error.with_hint("leave it out, or make the tool one of the type \"function\""));
+    }
+    // A grammar that is not where it is looked for would else leave any text.
+    const OTHER_PLACES: [&str; 3] = ["grammar", "syntax", "definition"];
+    let is_misplaced = |key: &&String| {
+        OTHER_PLACES.contains(&key.as_str())
+            || key.as_str() != "format" && nearest_name(key, ["format"]).is_some()
+    };
+    if let Some(key) = fields.keys().find(is_misplaced) {
+        let error = TagError::malformed(format!("{at}/{key}"), format!("a custom tool has no `{key}`"));
+        return Err(
+            error.with_hint("write {\"format\": {\"type\": \"grammar\", \"syntax\": …, \"definition\": …}}")
+        );
     }
     let format = match fields.get("format") {
         None | Some(Value::Null) => return Ok(None),
@@ -99,13 +114,7 @@ pub(crate) fn read_format(fields: &Map<String, Value>, at: &str) -> Result<Optio
             );
         }
     };
-    let definition = match inner.required("definition")? {
-        Value::String(definition) => definition.clone(),
-        other => {
-            let message = format!("{}, expected the grammar as a string", shown(other));
-            return Err(TagError::malformed(inner.below("definition"), message));
-        }
-    };
+    let definition = inner.text("definition")?.to_owned();
     Ok(Some(TextGrammar { syntax, definition, at: inner.below("definition") }))
 }
 

@@ -137,8 +137,12 @@ fn read_tool(tool: &Value, tool_at: &str, on_error: OnError) -> Result<(Tool, Op
     let fields = tool
         .as_object()
         .ok_or_else(|| TagError::malformed(at, format!("{}, expected a tool as an object", shown(tool))))?;
-    if let Some((fields, at)) = custom_fields(fields, at) {
-        return read_custom(fields, &at, tool_at, on_error);
+    if let Some((custom, custom_at)) = custom_fields(fields, at) {
+        if custom_at != at && fields.contains_key("format") {
+            let message = "`format` stands beside `custom`, and must stand in it".to_owned();
+            return Err(TagError::malformed(format!("{at}/format"), message));
+        }
+        return read_custom(custom, &custom_at, tool_at, on_error);
     }
     let type_name = fields.get("type").and_then(Value::as_str);
     let around = fields;
@@ -202,7 +206,7 @@ fn read_custom(
     on_error: OnError,
 ) -> Result<(Tool, Option<TagError>), TagError> {
     let name = name_of(fields, at)?;
-    let (grammar, fault) = match read_format(fields, at).map_err(|error| error.in_tool(&name, at)) {
+    let (grammar, fault) = match read_format(fields, at, &SCHEMAS).map_err(|error| error.in_tool(&name, at)) {
         Ok(grammar) => (grammar, None),
         Err(error) if on_error == OnError::AnyJson => (None, Some(error)),
         Err(error) => return Err(error),
