@@ -15,6 +15,7 @@
 //! | [`read`], [`read_object`], [`applicators`], [`unevaluated`] | typed fields to a form |
 //! | [`mod@reference`] | where `$ref` leads |
 //! | [`intersect`], [`object_meet`], [`complement`] | forms of intersections and complements |
+//! | [`logic`] | which intersections and complements are the same |
 //! | [`empty`] | whether a form has no value |
 //! | [`notes`], [`blame`] | errors, the report, what to leave out |
 
@@ -25,6 +26,7 @@ mod empty;
 mod intersect;
 mod keywords;
 pub(crate) mod left_out;
+mod logic;
 mod notes;
 mod object_meet;
 mod read;
@@ -45,6 +47,7 @@ use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::excluded::Surroundings;
+use crate::graph::logic::Logic;
 use crate::json_types::kind_of;
 use crate::loose::{Loose, Losses, Side};
 use crate::node_id::NodeId;
@@ -76,6 +79,7 @@ pub(crate) struct Graph<'a> {
     /// Nodes by the address of their constant in the document.
     constants: FxHashMap<usize, NodeId>,
     intersections: FxHashMap<Rc<[NodeId]>, NodeId>,
+    logic: Logic<'a>,
     complements: FxHashMap<NodeId, NodeId>,
     /// Which languages are empty, of those that had to be searched.
     pub(crate) empties: FxHashMap<Regex, bool>,
@@ -175,6 +179,7 @@ impl<'a> Graph<'a> {
             schemas: FxHashMap::default(),
             constants: FxHashMap::default(),
             intersections: FxHashMap::default(),
+            logic: Logic::default(),
             complements: FxHashMap::default(),
             empties: FxHashMap::default(),
             sizes: FxHashMap::default(),
@@ -333,42 +338,22 @@ impl<'a> Graph<'a> {
             }
         }
         // The order is kept: it decides the order of properties.
-        let mut kept = Vec::with_capacity(members.len());
         let mut seen = FxHashSet::default();
-        for member in members {
-            if !seen.insert(member) {
-                continue;
-            }
-            if self.complements.get(&member).is_some_and(|other| seen.contains(other)) {
-                return NodeId::NEVER;
-            }
-            kept.push(member);
-        }
-        if let [single] = kept[..] {
+        members.retain(|&member| seen.insert(member));
+        if let [single] = members[..] {
             return single;
         }
-        let members: Rc<[NodeId]> = kept.into();
+        self.charge(members.len() as u64 / 8);
+        let members: Rc<[NodeId]> = members.into();
         if let Some(&node) = self.intersections.get(&members) {
             return node;
         }
-        let place = self.nodes[left.index()].place;
-        let node = self.push(Source::Intersection(members.clone()), place);
+        let node = self.node_of_both((left, right), &members, |graph| {
+            let place = graph.nodes[left.index()].place;
+            graph.push(Source::Intersection(members.clone()), place)
+        });
         self.intersections.insert(members, node);
         node
-    }
-
-    /// Whether all values of `inner` are seen to be of `outer`: it is one of what `inner` is an intersection of.
-    pub(crate) fn is_node_within(&self, inner: NodeId, outer: NodeId) -> bool {
-        if inner == outer || outer == NodeId::ANY || inner == NodeId::NEVER {
-            return true;
-        }
-        match (&self.nodes[inner.index()].source, &self.nodes[outer.index()].source) {
-            (Source::Intersection(inner), Source::Intersection(outer)) => {
-                !outer.is_empty() && outer.iter().all(|node| inner.contains(node))
-            }
-            (Source::Intersection(inner), _) => inner.contains(&outer),
-            _ => false,
-        }
     }
 
     /// The node of the values that are not in `node`, exactly. Of a schema's negation, see [`Graph::denial_node`].
@@ -381,10 +366,12 @@ impl<'a> Graph<'a> {
         if let Some(&known) = self.complements.get(&node) {
             return known;
         }
-        let place = self.nodes[node.index()].place;
-        let complement = self.push(Source::Complement(node), place);
+        let complement = self.node_of_others(node, |graph| {
+            let place = graph.nodes[node.index()].place;
+            graph.push(Source::Complement(node), place)
+        });
         self.complements.insert(node, complement);
-        self.complements.insert(complement, node);
+        self.complements.entry(complement).or_insert(node);
         complement
     }
 

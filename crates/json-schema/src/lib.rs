@@ -79,6 +79,7 @@ mod affected;
 mod array;
 mod config;
 mod decimal;
+mod diagram;
 mod distinct;
 mod document;
 mod documents;

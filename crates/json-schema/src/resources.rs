@@ -32,7 +32,7 @@ pub(crate) struct Resources<'a> {
 }
 
 /// What the references of a schema are relative to.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Home {
     /// The URI of its resource.
     resource: Rc<str>,

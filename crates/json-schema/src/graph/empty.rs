@@ -69,7 +69,7 @@ impl<'a> Graph<'a> {
 
     /// Drops objects that are seen to be in another set of the list: what products of complements make are
     /// mostly those.
-    fn absorb_objects(&self, objects: &mut Vec<Rc<ObjectSet<'a>>>) {
+    fn absorb_objects(&mut self, objects: &mut Vec<Rc<ObjectSet<'a>>>) {
         if objects.len() < 2 || objects.len() > MAX_ABSORBED {
             return;
         }
@@ -85,7 +85,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Whether each object of `inner` is seen to be in `outer`.
-    fn is_seen_within(&self, inner: &ObjectSet<'a>, outer: &ObjectSet<'a>) -> bool {
+    fn is_seen_within(&mut self, inner: &ObjectSet<'a>, outer: &ObjectSet<'a>) -> bool {
         let has_bounds = (outer.min == 0 || inner.min >= outer.min)
             && outer.max.is_none_or(|max| inner.max.is_some_and(|inner| inner <= max));
         if !has_bounds

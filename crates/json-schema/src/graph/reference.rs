@@ -3,6 +3,7 @@
 //! A reference is a URI; what comes before `#` names a schema [resource](crate::resources), what comes after a place in it.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -13,8 +14,18 @@ use crate::graph::Graph;
 use crate::json_types::kind_of;
 use crate::node_id::NodeId;
 use crate::report::{self, PlaceId, Step};
-use crate::resources::Resources;
+use crate::resources::{Home, Resources};
 use crate::uri::{self, percent_decode};
+
+/// What a reference names.
+struct Named<'r, 'a> {
+    /// The URI of its resource.
+    absolute: Rc<str>,
+    resource: &'a Value,
+    /// What comes after `#`, decoded.
+    fragment: Cow<'r, str>,
+    target: Option<&'a Value>,
+}
 
 impl<'a> Graph<'a> {
     /// The node that the reference of `holder` leads to, and its schema.
@@ -26,29 +37,22 @@ impl<'a> Graph<'a> {
         place: PlaceId,
     ) -> Result<(NodeId, &'a Value), SchemaError> {
         let root = self.root;
-        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
-        let resources =
-            self.resources.get_or_insert_with(|| Resources::new(root, self.documents, self.draft));
-        let home = resources.home(holder);
-        let Some((absolute, home)) = resources.resource(&home, uri, self.documents) else {
-            return Err(SchemaError::lacking(vec![MissingDocument {
-                uri: uri::resolve(&home.document, uri),
-                name: uri.to_owned(),
-                reference: reference.to_owned(),
-                pointer: report::pointer(&self.places, place),
-                keyword,
-            }]));
-        };
-        let fragment = percent_decode(fragment);
-        let target = if fragment.is_empty() {
-            Some(home)
-        } else if fragment.starts_with('/') {
-            home.pointer(&fragment)
-        } else {
-            resources.anchored(&absolute, &fragment)
+        let Named { absolute, resource: home, fragment, target } = match self.lookup(reference, holder) {
+            Ok(named) => named,
+            Err(home) => {
+                let (uri, _) = reference.split_once('#').unwrap_or((reference, ""));
+                return Err(SchemaError::lacking(vec![MissingDocument {
+                    uri: uri::resolve(&home.document, uri),
+                    name: uri.to_owned(),
+                    reference: reference.to_owned(),
+                    pointer: report::pointer(&self.places, place),
+                    keyword,
+                }]));
+            }
         };
         let target = match (target, keyword) {
             (Some(target), "$dynamicRef" | "$recursiveRef") => {
+                let resources = self.resources();
                 match resources.dynamic_target(&absolute, &fragment, target, keyword) {
                     Some(target) => Some(target),
                     None => {
@@ -79,5 +83,36 @@ impl<'a> Graph<'a> {
             }
         };
         Ok((self.schema_node(target, place, step)?, target))
+    }
+    /// The schema that a `$ref` of `holder` leads to, if there is one.
+    pub(crate) fn target(&mut self, reference: &str, holder: &Value) -> Option<&'a Value> {
+        self.lookup(reference, holder).ok()?.target
+    }
+
+    /// What the references of a schema are relative to.
+    pub(crate) fn home(&mut self, holder: &Value) -> Home {
+        self.resources().home(holder)
+    }
+
+    fn resources(&mut self) -> &Resources<'a> {
+        self.resources.get_or_insert_with(|| Resources::new(self.root, self.documents, self.draft))
+    }
+
+    /// What a reference of `holder` names, before any dynamic scope is looked at. `Err`: no resource is known by its URI.
+    fn lookup<'r>(&mut self, reference: &'r str, holder: &Value) -> Result<Named<'r, 'a>, Home> {
+        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let documents = self.documents;
+        let resources = self.resources();
+        let home = resources.home(holder);
+        let Some((absolute, resource)) = resources.resource(&home, uri, documents) else { return Err(home) };
+        let fragment = percent_decode(fragment);
+        let target = if fragment.is_empty() {
+            Some(resource)
+        } else if fragment.starts_with('/') {
+            resource.pointer(&fragment)
+        } else {
+            resources.anchored(&absolute, &fragment)
+        };
+        Ok(Named { absolute, resource, fragment, target })
     }
 }
