@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use crate::arguments::{Count, OfCall, Text, dict};
 
 /// The names of the limits.
-const LIMITS: [&str; 14] = [
+const LIMITS: [&str; 15] = [
     "compile_fuel",
+    "compile_bytes",
     "max_threads",
     "max_calls",
     "budget_items",
@@ -68,6 +69,7 @@ impl LimitCounts {
     fn set(limits: &mut Limits, name: &str, count: usize) -> bool {
         match name {
             "compile_fuel" => limits.compile_fuel = count as u64,
+            "compile_bytes" => limits.compile_bytes = count as u64,
             "max_threads" => limits.max_threads = count,
             "max_calls" => limits.max_calls = count,
             "budget_items" => limits.budget_items = count as u64,

@@ -2,14 +2,14 @@
 //!
 //! Untrusted input (a pattern, a schema, a grammar) can ask for unbounded work. Everything that may loop on
 //! it spends [`Fuel`]: a count of work units (roughly: one visited node or one made state each), never
-//! seconds, so that an input refused on one machine is refused on all. A [`CancelToken`] rides along, so
-//! that another thread can end the work.
+//! seconds, so that an input refused on one machine is refused on all. What is kept until the work ends is counted in bytes, where
+//! it is made. A [`CancelToken`] rides along, so that another thread can end the work.
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::meter;
+use crate::meter::{self, Meter};
 
 /// Ends a compilation from another thread.
 ///
@@ -70,6 +70,9 @@ impl std::fmt::Debug for CancelToken {
 /// How many units are spent between two looks of a [`CancelToken::watching`]: some milliseconds of work.
 pub const WATCH_INTERVAL: u64 = 1 << 14;
 
+/// How many units of a [meter] are one here.
+const METERED: u64 = 4;
+
 /// Why work stopped before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FuelError {
@@ -79,25 +82,66 @@ pub enum FuelError {
         /// The limit, in work units.
         limit: u64,
     },
+    /// The limit on memory was reached.
+    #[error("more memory than the limit of {limit} bytes allows")]
+    Memory {
+        /// The limit, in bytes.
+        limit: u64,
+    },
     /// The caller's [`CancelToken`] was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// A supply of work units.
+impl FuelError {
+    /// Whether a limit was reached: the same work may succeed with higher ones.
+    pub fn is_limit(self) -> bool {
+        self != FuelError::Cancelled
+    }
+}
+
+/// A supply of work units, and of bytes.
 #[derive(Debug)]
 pub struct Fuel {
     limit: u64,
     left: Cell<u64>,
+    max_bytes: u64,
+    /// `None` once more were taken than there are; then no units are left either.
+    bytes_left: Cell<Option<u64>>,
     cancel: Option<CancelToken>,
     /// Units since the last look.
     unwatched: Cell<u64>,
 }
 
 impl Fuel {
-    /// A supply of `limit` work units.
+    /// A supply of `limit` work units, and of any number of bytes.
     pub fn new(limit: u64) -> Fuel {
-        Fuel { limit, left: Cell::new(limit), cancel: None, unwatched: Cell::new(0) }
+        Fuel {
+            limit,
+            left: Cell::new(limit),
+            max_bytes: u64::MAX,
+            bytes_left: Cell::new(Some(u64::MAX)),
+            cancel: None,
+            unwatched: Cell::new(0),
+        }
+    }
+
+    /// The same supply, with so many bytes.
+    ///
+    /// ```
+    /// # mod maskwright { pub use maskwright_automata as grammar; }
+    /// use maskwright::grammar::{Fuel, FuelError};
+    /// let fuel = Fuel::new(1_000).with_bytes(100);
+    /// fuel.hold(60);
+    /// assert_eq!(fuel.spend(1), Ok(()));
+    /// fuel.hold(60);
+    /// assert_eq!(fuel.spend(1), Err(FuelError::Memory { limit: 100 }));
+    /// ```
+    #[must_use]
+    pub fn with_bytes(mut self, max_bytes: u64) -> Fuel {
+        self.max_bytes = max_bytes;
+        self.bytes_left = Cell::new(Some(max_bytes));
+        self
     }
 
     /// A supply that never runs out; for input that the program itself made.
@@ -112,18 +156,29 @@ impl Fuel {
         self
     }
 
-    /// A new supply with 1/`n` of this one's limit and the same cancel token.
+    /// A new supply with 1/`n` of this one's limits and the same cancel token.
     #[must_use]
     pub fn renewed(&self, n: u64) -> Fuel {
-        Fuel { cancel: self.cancel.clone(), ..Fuel::new(self.limit / n.max(1)) }
+        let n = n.max(1);
+        Fuel { cancel: self.cancel.clone(), ..Fuel::new(self.limit / n).with_bytes(self.max_bytes / n) }
+    }
+
+    /// Takes bytes that something keeps until the work ends. If fewer are left, the next unit cannot be spent.
+    #[inline]
+    pub fn hold(&self, n_bytes: usize) {
+        let left = self.bytes_left.get().and_then(|left| left.checked_sub(n_bytes as u64));
+        self.bytes_left.set(left);
+        if left.is_none() {
+            self.left.set(0);
+        }
     }
 
     /// Takes `units` from the supply. The watch of a [`CancelToken::watching`] may be called, so no lock may be held
     /// that it could need; so may that of a [watched](crate::meter::watched) call, which needs none.
     ///
     /// # Errors
-    /// [`FuelError::Exhausted`] if fewer are left (then none are left), [`FuelError::Cancelled`] if the
-    /// token was cancelled.
+    /// [`FuelError::Exhausted`] if fewer are left (then none are left), [`FuelError::Memory`] if too many bytes were taken,
+    /// [`FuelError::Cancelled`] if the token was cancelled.
     #[inline]
     pub fn spend(&self, units: u64) -> Result<(), FuelError> {
         self.spend_unwatched(units)?;
@@ -148,9 +203,25 @@ impl Fuel {
             }
             None => {
                 self.left.set(0);
-                Err(FuelError::Exhausted { limit: self.limit })
+                Err(match self.bytes_left.get() {
+                    Some(_) => FuelError::Exhausted { limit: self.limit },
+                    None => FuelError::Memory { limit: self.max_bytes },
+                })
             }
         }
+    }
+
+    /// Runs a call that [spends from a meter](meter::spend), which has as much as is left here, and takes what it spent. If that is all,
+    /// the next unit cannot be spent.
+    pub fn metered<T>(&self, call: impl FnOnce() -> T) -> T {
+        let limit = self.left().saturating_mul(METERED);
+        Meter { limit }.run(|| {
+            let before = meter::left();
+            let made = call();
+            // What is left over of the last unit counts, so that none is left if no work is.
+            let _ = self.spend_unwatched((before - meter::left()).div_ceil(METERED));
+            made
+        })
     }
 
     /// Calls the watch of a [`CancelToken::watching`], and that of a [watched](crate::meter::watched) call, if so much was spent since the
@@ -179,6 +250,11 @@ impl Fuel {
         self.cancel.iter().for_each(CancelToken::look);
         let is_cancelled = self.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
         if is_cancelled || meter::is_to_stop() { Err(FuelError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Bytes taken so far.
+    pub fn held(&self) -> u64 {
+        self.max_bytes - self.bytes_left.get().unwrap_or(0)
     }
 
     /// Work units left.

@@ -323,7 +323,7 @@ impl Terminals {
             Terminals::Lexed(tables) => {
                 let tables = Arc::new(tables.within(bytes, fuel)?);
                 let terminals = network.terminals().to_vec();
-                let network = network.with_terminals(terminals, tables.facts()?, fuel)?;
+                let network = network.with_terminals(terminals, tables.facts(fuel)?, fuel)?;
                 Ok((Terminals::Lexed(tables), network))
             }
         }

@@ -132,10 +132,21 @@ pub struct GrammarBuilder {
     watch: Option<Arc<dyn Watch>>,
 }
 
+/// What a terminal takes, its expression included, which is mostly shared if it is large.
+const BY_TERMINAL: usize = 400;
+
 impl GrammarBuilder {
     /// A grammar without rules yet.
     pub fn new() -> GrammarBuilder {
         GrammarBuilder::default()
+    }
+
+    /// Approximate memory, in bytes.
+    #[doc(hidden)]
+    pub fn memory_usage(&self) -> usize {
+        self.pool.memory_usage()
+            + self.terminals.capacity() * BY_TERMINAL
+            + self.rules.capacity() * size_of::<(String, Option<ExprId>)>()
     }
 
     /// Announces a rule, to be [defined](Self::define) before or after it is used. Names are for messages

@@ -55,6 +55,7 @@ pub fn collapse_regular(grammar: &Grammar, fuel: &Fuel) -> Result<Grammar, FuelE
         }
         builder.define(RuleId::from_index(index), lowered[body.index()]);
     }
+    fuel.hold(builder.memory_usage());
     Ok(builder.finish(grammar.start).expect("every rule was defined just now"))
 }
 

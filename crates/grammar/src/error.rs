@@ -27,7 +27,7 @@ impl GrammarError {
 
     /// Whether the limit on work was reached, rather than the grammar being wrong.
     pub fn is_limit(&self) -> bool {
-        matches!(self.0, Kind::Fuel(FuelError::Exhausted { .. }))
+        matches!(self.0, Kind::Fuel(error) if error.is_limit())
     }
 
     /// Whether the caller cancelled the work.

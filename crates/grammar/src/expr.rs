@@ -4,9 +4,11 @@
 //! linear forms and, in the engine, their masks. Expressions are canonical: sequences lean right, choices
 //! are sorted and flat, units and zeros are gone.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::{Offer, Shuffle, ShuffleList, ShufflePhase};
 
@@ -79,6 +81,10 @@ pub enum Expr {
     Shuffle(Shuffle),
 }
 
+fn hash_of(expr: &Expr) -> u64 {
+    FxBuildHasher.hash_one(expr)
+}
+
 /// The longest choice that is copied into a choice around it.
 const FLAT_ALT: usize = 8;
 
@@ -86,7 +92,8 @@ const FLAT_ALT: usize = 8;
 #[derive(Clone, Debug)]
 pub struct ExprPool {
     exprs: Vec<Expr>,
-    ids: FxHashMap<Expr, ExprId>,
+    /// The ids of `exprs`, by expression.
+    ids: HashTable<ExprId>,
     lists: Vec<Arc<ShuffleList>>,
     list_ids: FxHashMap<Arc<ShuffleList>, u32>,
     /// What the members of choices take.
@@ -97,7 +104,7 @@ impl Default for ExprPool {
     fn default() -> ExprPool {
         let mut pool = ExprPool {
             exprs: Vec::new(),
-            ids: FxHashMap::default(),
+            ids: HashTable::new(),
             lists: Vec::new(),
             list_ids: FxHashMap::default(),
             alt_bytes: 0,
@@ -117,7 +124,7 @@ impl ExprPool {
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         self.exprs.capacity() * size_of::<Expr>()
-            + self.ids.capacity() * (size_of::<(Expr, ExprId)>() + 1)
+            + self.ids.capacity() * (size_of::<ExprId>() + 1)
             + self.alt_bytes
     }
 
@@ -134,16 +141,21 @@ impl ExprPool {
     }
 
     fn intern(&mut self, expr: Expr) -> ExprId {
-        if let Some(&id) = self.ids.get(&expr) {
+        if let Some(id) = self.find(&expr) {
             return id;
         }
         let id = ExprId::from_index(self.exprs.len());
         if let Expr::Alt(parts) = &expr {
-            self.alt_bytes += 2 * size_of_val(&**parts);
+            self.alt_bytes += size_of_val(&**parts);
         }
-        self.exprs.push(expr.clone());
-        self.ids.insert(expr, id);
+        let hash = hash_of(&expr);
+        self.exprs.push(expr);
+        self.ids.insert_unique(hash, id, |id| hash_of(&self.exprs[id.index()]));
         id
+    }
+
+    fn find(&self, expr: &Expr) -> Option<ExprId> {
+        self.ids.find(hash_of(expr), |id| self.exprs[id.index()] == *expr).copied()
     }
 
     /// A terminal.
@@ -263,8 +275,8 @@ impl ExprPool {
 
     /// `place` and then `tail`, if there is such an expression.
     pub(crate) fn known_place(&self, place: Shuffle, tail: ExprId) -> Option<ExprId> {
-        let place = *self.ids.get(&Expr::Shuffle(place))?;
-        if tail == Self::EPSILON { Some(place) } else { self.ids.get(&Expr::Seq(place, tail)).copied() }
+        let place = self.find(&Expr::Shuffle(place))?;
+        if tail == Self::EPSILON { Some(place) } else { self.find(&Expr::Seq(place, tail)) }
     }
 
     pub(crate) fn has_lists(&self) -> bool {

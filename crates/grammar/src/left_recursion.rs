@@ -58,6 +58,9 @@ struct Step {
     piece: ExprId,
 }
 
+/// Work units of one product of a step and what follows.
+const PRODUCT: u64 = 4;
+
 fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), GrammarError> {
     let member: FxHashMap<RuleId, usize> = group.iter().enumerate().map(|(i, &rule)| (rule, i)).collect();
     let n = group.len();
@@ -97,6 +100,7 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
     let mut edges: Vec<Vec<(usize, ExprId)>> = vec![Vec::new(); n];
     for j in 0..n {
         for &via in &units[j] {
+            fuel.spend(steps.len() as u64 / 16)?;
             for step in steps.iter().filter(|step| step.from == via) {
                 fuel.spend(1)?;
                 edges[j].push((step.to, step.piece));
@@ -142,7 +146,7 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
             parts.push(ExprPool::EPSILON);
         }
         for &(to, piece) in &edges[j] {
-            fuel.spend(1)?;
+            fuel.spend(PRODUCT)?;
             if let Some(&tail) = tails.get(&(to, i)) {
                 let tail = network.pool.rule(tail);
                 parts.push(network.pool.seq2(piece, tail));

@@ -110,6 +110,8 @@ impl Network {
         eliminate(&mut network, fuel)?;
         network.find_stars();
         network.ranks = topological_ranks(&mut network, fuel)?;
+        fuel.hold(network.memory_usage());
+        fuel.spend(1)?;
         Ok(network)
     }
 

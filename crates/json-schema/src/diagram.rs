@@ -64,6 +64,9 @@ impl Diagrams {
         self.make(variable, Diagram::TRUE, Diagram::FALSE)
     }
 
+    /// What a node or conjunction takes, at most.
+    pub(crate) const BYTES: usize = 80;
+
     /// How many nodes and conjunctions are stored.
     pub(crate) fn size(&self) -> usize {
         self.nodes.len() + self.conjunctions.len()

@@ -210,8 +210,10 @@ impl SchemaError {
 
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<&str> {
-        if let Kind::Fuel(FuelError::Exhausted { .. }) = self.0.kind {
-            return Some(HINT_ON_FUEL);
+        match self.0.kind {
+            Kind::Fuel(FuelError::Exhausted { .. }) => return Some(HINT_ON_FUEL),
+            Kind::Fuel(FuelError::Memory { .. }) => return Some(HINT_ON_MEMORY),
+            _ => {}
         }
         self.0.hint.as_deref().or_else(|| self.syntax()?.hint())
     }
@@ -245,7 +247,8 @@ impl SchemaError {
     /// Whether a limit on work or size was reached, rather than the schema being wrong.
     pub fn is_limit(&self) -> bool {
         match &self.0.kind {
-            Kind::Limit { .. } | Kind::Fuel(FuelError::Exhausted { .. }) => true,
+            Kind::Limit { .. } => true,
+            Kind::Fuel(error) => error.is_limit(),
             Kind::Pattern(error) => error.is_limit(),
             _ => false,
         }
@@ -337,7 +340,6 @@ impl fmt::Display for SchemaError {
                 return f.write_str(error.frame());
             }
             Kind::Fuel(FuelError::Cancelled) => return FuelError::Cancelled.fmt(f),
-            Kind::Fuel(error) => return write!(f, "{error}\nHelp: {HINT_ON_FUEL}"),
             _ => {}
         }
         match keyword {
@@ -362,8 +364,11 @@ impl fmt::Display for SchemaError {
                 f,
                 "the schema leads back to itself without a step into a property or an item, so it says nothing"
             )?,
+            Kind::Fuel(error) => {
+                write!(f, "compiling it takes {error}\nHelp: {}", self.hint().unwrap_or_default())?
+            }
             // Said above, without a place.
-            Kind::Syntax(_) | Kind::Fuel(_) => {}
+            Kind::Syntax(_) => {}
         }
         for (i, other) in missing.iter().skip(1).take(MAX_TOLD).enumerate() {
             let comma = if i == 0 { "\nMissing too: " } else { ", " };
@@ -382,6 +387,10 @@ impl fmt::Display for SchemaError {
 /// What to do if the schema is too much work.
 const HINT_ON_FUEL: &str = "say the same with fewer branches, shorter lists and smaller counts, or raise the compiler's limit \
      `compile_fuel`";
+
+/// What to do if the schema takes too much memory.
+const HINT_ON_MEMORY: &str = "say the same with fewer branches, shorter lists and smaller counts, or raise the compiler's limit \
+     `compile_bytes`";
 
 /// How many missing documents a message names besides the first.
 const MAX_TOLD: usize = 20;

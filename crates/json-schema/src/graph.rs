@@ -343,7 +343,7 @@ impl<'a> Graph<'a> {
         if let [single] = members[..] {
             return single;
         }
-        self.charge(members.len() as u64 / 8);
+        self.charge(1 + members.len() as u64 / 8);
         let members: Rc<[NodeId]> = members.into();
         if let Some(&node) = self.intersections.get(&members) {
             return node;
@@ -376,6 +376,13 @@ impl<'a> Graph<'a> {
     }
 
     fn push(&mut self, source: Source<'a>, place: PlaceId) -> NodeId {
+        // With its entries in tables by which it is found.
+        let more = match &source {
+            Source::Schema(..) | Source::Constant(_) => 128,
+            Source::Complement(_) => 320,
+            Source::Intersection(members) => 480 + 2 * size_of_val(&**members),
+        };
+        self.fuel.hold(size_of::<Node<'_>>() + more);
         self.nodes.push(Node { source, place, state: State::Pending });
         NodeId::from_index(self.nodes.len() - 1)
     }
@@ -414,6 +421,7 @@ impl<'a> Graph<'a> {
 
     /// The place `step` below another.
     pub(crate) fn place_below(&mut self, parent: PlaceId, step: Step<Cow<'a, str>>) -> PlaceId {
+        self.fuel.hold(2 * size_of::<Place<Cow<'a, str>>>());
         self.places.push(Place { parent, step });
         self.places.len() - 1
     }

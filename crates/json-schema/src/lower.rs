@@ -89,6 +89,8 @@ pub(crate) struct Lowering<'g, 'a> {
     deferred: Vec<(Form, NodeId, RuleId)>,
     /// What the session must watch.
     watch: Option<Distinct>,
+    /// What the grammar took when it was last looked at.
+    n_bytes: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -223,6 +225,7 @@ impl<'g, 'a> Lowering<'g, 'a> {
             rules: FxHashMap::default(),
             deferred: Vec::new(),
             watch: None,
+            n_bytes: 0,
         }
     }
 
@@ -330,6 +333,9 @@ impl<'g, 'a> Lowering<'g, 'a> {
             _ => body,
         };
         self.set(form, node, State::Done(expr));
+        let n_bytes = self.builder.memory_usage();
+        self.graph.fuel.hold(n_bytes.saturating_sub(self.n_bytes));
+        self.n_bytes = self.n_bytes.max(n_bytes);
         Ok(expr)
     }
 

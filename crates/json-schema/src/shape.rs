@@ -19,8 +19,9 @@ use std::rc::Rc;
 use maskwright_automata::Regex;
 
 use crate::array::{ArraySet, least};
+use crate::decimal::Decimal;
 use crate::json_types::Types;
-use crate::number::NumberSet;
+use crate::number::{NumberSet, NumberValue};
 use crate::object::ObjectSet;
 use crate::style::Kind;
 
@@ -126,6 +127,31 @@ impl<'a> Shape<'a> {
             + self.strings.len()
             + self.arrays.len()
             + self.objects.len()
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn n_bytes(&self) -> usize {
+        let numbers = self.numbers.iter().map(|set| match set {
+            NumberSet::Values(values) => {
+                values.len() * (size_of::<NumberValue<'_>>() + size_of::<Decimal>() + 32)
+            }
+            NumberSet::Range(range) => size_of_val(&*range.multiples),
+        });
+        let numbers = size_of_val(&*self.numbers) + numbers.sum::<usize>();
+        let strings = self.strings.iter().map(|set| match set {
+            StringSet::Words(words) => size_of_val(&**words),
+            StringSet::Constrained(set) => size_of_val(&*set.patterns),
+        });
+        let strings = size_of_val(&*self.strings) + strings.sum::<usize>();
+        let arrays = self
+            .arrays
+            .iter()
+            .map(|set| size_of::<ArraySet>() + size_of_val(&*set.prefix) + size_of_val(&*set.counts));
+        let objects = self.objects.iter().map(|set| {
+            let classes = size_of_val(&*set.classes) + size_of_val(&*set.witnesses);
+            size_of::<ObjectSet<'_>>() + size_of_val(&*set.properties) + classes
+        });
+        size_of::<Shape<'_>>() + numbers + strings + arrays.sum::<usize>() + objects.sum::<usize>()
     }
 
     /// The alternatives, each as a form of its own.

@@ -18,8 +18,8 @@ use crate::source::{Sources, Span, TOP};
 use crate::terminals::{NamedText, located, named_texts, parse};
 use crate::used::used_terminals;
 
-/// The greatest number of expressions of a grammar.
-const MAX_EXPRESSIONS: usize = 4_000_000;
+/// What an expression takes before the grammar is whole, in bytes.
+const BY_EXPRESSION: usize = 64;
 
 /// The greatest number of terminals of a lexer. What is kept by state of the lexer and by terminal are sets of terminals,
 /// so work and memory grow with its square.
@@ -351,6 +351,7 @@ impl Lowering<'_> {
             let body = self.expr(&rules.rules[at].1)?;
             self.builder.define(self.rule_ids[&at], body);
         }
+        self.fuel.hold(self.builder.memory_usage());
         Ok(self.builder.finish(start).expect("every rule that is declared is also waiting to be defined"))
     }
 
@@ -365,10 +366,8 @@ impl Lowering<'_> {
     }
 
     fn expr(&mut self, expr: &RuleExpr) -> Result<ExprId, Fault> {
+        self.fuel.hold(BY_EXPRESSION);
         self.fuel.spend(1).map_err(|error| Fault::fuel(TOP, error))?;
-        if self.builder.n_exprs() > MAX_EXPRESSIONS {
-            return Err(Fault::limit(TOP, format!("a grammar of more than {MAX_EXPRESSIONS} expressions")));
-        }
         Ok(match expr {
             RuleExpr::Alternatives(parts) => {
                 let parts = parts.iter().map(|part| self.expr(part)).collect::<Result<Vec<_>, _>>()?;

@@ -76,7 +76,7 @@ impl Fault {
     /// The supply of work ended at `span`.
     pub(crate) fn fuel(span: Span, error: FuelError) -> Fault {
         let kind = match error {
-            FuelError::Exhausted { .. } => Kind::Limit,
+            FuelError::Exhausted { .. } | FuelError::Memory { .. } => Kind::Limit,
             FuelError::Cancelled => Kind::Cancelled,
         };
         Fault { kind, ..Fault::new(span, error.to_string()) }

@@ -11,6 +11,9 @@ use crate::tree::{Definition, Import, Literal, Name, Node, Schema, Statement, Sy
 /// How deeply groups may nest.
 const MAX_DEPTH: usize = 200;
 
+/// What a token and its part of the tree take, in bytes.
+const BY_TOKEN: usize = 300;
+
 /// The statements of `text`, which is source number `source`.
 ///
 /// # Errors
@@ -18,6 +21,7 @@ const MAX_DEPTH: usize = 200;
 pub(crate) fn parse(text: &str, source: u32, fuel: &Fuel) -> Result<Vec<Statement>, Fault> {
     let tokens = tokens(text, source)?;
     let units = tokens.len() as u64;
+    fuel.hold(tokens.len() * BY_TOKEN);
     fuel.spend(units).map_err(|error| Fault::fuel(tokens[0].1, error))?;
     let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
     let mut statements = Vec::new();

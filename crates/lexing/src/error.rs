@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use maskwright_automata::meter::OutOfWork;
 use maskwright_automata::{AutomatonError, FuelError};
 
 /// Why a pattern could not be read: where, what was given, and what is allowed.
@@ -58,7 +59,7 @@ impl PatternError {
 
     /// Whether the caller's fuel was used up.
     pub fn is_limit(&self) -> bool {
-        matches!(self.0, PatternKind::Fuel(FuelError::Exhausted { .. }))
+        matches!(self.0, PatternKind::Fuel(error) if error.is_limit())
     }
 }
 
@@ -129,9 +130,10 @@ impl LexError {
     /// Whether a limit was reached, the caller's fuel included.
     pub fn is_limit(&self) -> bool {
         match &self.0 {
-            LexKind::Limit { .. } | LexKind::Fuel(FuelError::Exhausted { .. }) => true,
+            LexKind::Limit { .. } => true,
+            LexKind::Fuel(error) => error.is_limit(),
             LexKind::Automaton(error) => error.is_limit(),
-            LexKind::Fuel(FuelError::Cancelled) | LexKind::Terminal { .. } => false,
+            LexKind::Terminal { .. } => false,
         }
     }
 
@@ -168,6 +170,12 @@ impl std::error::Error for LexError {}
 impl From<FuelError> for LexError {
     fn from(error: FuelError) -> LexError {
         LexError(LexKind::Fuel(error))
+    }
+}
+
+impl From<OutOfWork> for LexError {
+    fn from(error: OutOfWork) -> LexError {
+        AutomatonError::from(error).into()
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use maskwright_automata::{ByteSet, Fuel};
+use maskwright_automata::{ByteSet, Fuel, meter};
 
 use crate::nfa::Program;
 use crate::states::{Cells, Kind, Slots, State, StateLimits, States, slot};
@@ -166,6 +166,7 @@ impl Lexer {
         let behinds = &slot(&self.slots, state.0).content.behinds;
         let mut states = self.lock();
         let content = states.token_start(&self.program, behinds, Some((terminals, choice)))?;
+        meter::spend(content.items.len() as u64)?;
         Ok(LexState(states.intern(&self.program, &self.slots, content)?))
     }
 

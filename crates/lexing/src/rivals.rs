@@ -3,6 +3,7 @@
 //! A terminal that is no rival of any that compete may compete too, and nothing changes for them. So sets of competitors that
 //! differ by such terminals only are as good as one, and what is kept by set is kept less often.
 
+use maskwright_automata::meter;
 use rustc_hash::FxHashSet;
 
 use crate::states::{Kind, slot};
@@ -40,6 +41,8 @@ impl Lexer {
                 // What an assertion sees of this token may tell apart the beginnings of the next.
                 work.extend(Some(self.among(state, &all, Choice::Each)?).filter(|&next| seen.insert(next)));
             }
+            let n_matches = items.iter().filter(|item| item.kind == Kind::Match).count();
+            meter::spend(1 + (n_matches * items.len()) as u64 / 4)?;
             for ours in items.iter().filter(|item| item.kind == Kind::Match) {
                 let our = &terminals[ours.group as usize];
                 for item in items.iter().filter(|item| item.group != ours.group) {

@@ -186,7 +186,7 @@ impl CompiledGrammar {
             return Ok(infiller.clone());
         }
         // Made without the lock: `options` may have a token whose watch calls foreign code.
-        let fuel = options.fuel(self.limits.compile_fuel);
+        let fuel = options.fuel(&self.limits);
         let limits = self.limits.infill();
         if self.sessions.has_named_ends() {
             let message =
@@ -196,7 +196,7 @@ impl CompiledGrammar {
             return Err(lark::with_hint(message, hint));
         }
         let parsed = self.source.read(Some(self.vocabulary()), &fuel)?.0;
-        let near = self.source.near(self.vocabulary(), &options.fuel(self.limits.compile_fuel))?;
+        let near = self.source.near(self.vocabulary(), &options.fuel(&self.limits))?;
         let near = near.iter().map(|(grammar, relation)| (Form::OverBytes(grammar), *relation));
         // In the order in which they are asked.
         let forms: Vec<(Form<'_>, Relation)> = match &parsed {

@@ -49,9 +49,9 @@ pub struct CompileOptions {
 }
 
 impl CompileOptions {
-    /// A supply of work that ends when the compilation is cancelled.
-    pub(crate) fn fuel(&self, n_units: u64) -> Fuel {
-        let fuel = Fuel::new(n_units);
+    /// A supply of work and memory that ends when the compilation is cancelled.
+    pub(crate) fn fuel(&self, limits: &Limits) -> Fuel {
+        let fuel = Fuel::new(limits.compile_fuel).with_bytes(limits.compile_bytes);
         match &self.cancel {
             Some(token) => fuel.with_cancel(token.clone()),
             None => fuel,
@@ -135,7 +135,7 @@ impl Compiler {
         source: &GrammarSource,
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
-        let fuel = options.fuel(self.limits.compile_fuel);
+        let fuel = options.fuel(&self.limits);
         let (parsed, read) = source.read(Some(self.tokenizer.vocabulary()), &fuel)?;
         let unspelled = parsed.unspelled(self.tokenizer.vocabulary(), &fuel);
         let (sessions, is_lexed, report) = match parsed {

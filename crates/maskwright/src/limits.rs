@@ -20,6 +20,9 @@ use maskwright_infill::InfillLimits;
 pub struct Limits {
     /// Work units (about one visited grammar node each) that compiling one grammar may take.
     pub compile_fuel: u64,
+    /// Bytes that compiling one grammar may take, beside what it shares with others. They are counted where things are made, so the memory
+    /// of the process may grow by somewhat more or less.
+    pub compile_bytes: u64,
     /// The most readings of one text that a session follows at once.
     pub max_threads: usize,
     /// The most calls of rules that one byte may lead to, the same call by several readings counted each time.
@@ -64,6 +67,7 @@ impl Default for Limits {
         let InfillLimits { work: infill_work, max_positions, .. } = InfillLimits::default();
         Limits {
             compile_fuel: engine.compile_fuel,
+            compile_bytes: 176 << 20,
             max_threads: engine.max_threads,
             max_calls: engine.max_calls,
             budget_items: engine.budget_items,

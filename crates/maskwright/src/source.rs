@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_error::ErrorKind;
-use maskwright_grammar::{Grammar, SpecialNames, TerminalFacts, TerminalId, reduce};
+use maskwright_grammar::{Grammar, GrammarError, SpecialNames, TerminalFacts, TerminalId, reduce};
 use maskwright_infill::Relation;
 use maskwright_json_schema::{
     Documents, Numbers, PropertyOrder, Report, SchemaConfig, SchemaError, Style, Whitespace, parse_document,
@@ -89,6 +89,35 @@ enum Notation {
     /// It has no text, so it cannot be saved.
     #[serde(skip)]
     Built(Box<Grammar>),
+}
+
+impl Notation {
+    /// About how many bytes its text takes once it is read.
+    fn bytes_to_read(&self) -> usize {
+        const BY_OBJECT: usize = 160;
+        const BY_MEMBER: usize = 112;
+        const BY_ITEM: usize = 72;
+        match self {
+            Notation::JsonSchema { text, .. }
+            | Notation::StructuralTag { text, .. }
+            | Notation::ToolCalls { tools: text, .. } => {
+                let by_mark = text.bytes().map(|byte| match byte {
+                    b'{' => BY_OBJECT,
+                    b':' => BY_MEMBER,
+                    b',' | b'[' => BY_ITEM,
+                    _ => 0,
+                });
+                text.len() + by_mark.sum::<usize>()
+            }
+            Notation::Choice(choices) => choices.iter().map(|choice| 2 * choice.len() + 64).sum(),
+            // These are counted as they are read.
+            Notation::Regex { .. }
+            | Notation::Gbnf(_)
+            | Notation::Lark { .. }
+            | Notation::Builtin(_)
+            | Notation::Built(_) => 0,
+        }
+    }
 }
 
 /// What saved grammars begin with.
@@ -420,7 +449,7 @@ impl GrammarSource {
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn grammar(&self, options: &CompileOptions) -> Result<Grammar, Error> {
-        self.grammar_within(None, &options.fuel(Limits::default().compile_fuel))
+        self.grammar_within(None, &options.fuel(&Limits::default()))
     }
 
     fn grammar_within(&self, vocabulary: Option<&Vocabulary>, fuel: &Fuel) -> Result<Grammar, Error> {
@@ -439,7 +468,7 @@ impl GrammarSource {
     /// The source as its front end reads it, for `maskwright debug` and experiments.
     #[doc(hidden)]
     pub fn parse(&self, options: &CompileOptions) -> Result<Parsed, Error> {
-        Ok(self.read(None, &options.fuel(Limits::default().compile_fuel))?.0)
+        Ok(self.read(None, &options.fuel(&Limits::default()))?.0)
     }
 
     /// Reads the source, and the files that it refers to. Returned with it is the same source with all that was read, which
@@ -449,6 +478,8 @@ impl GrammarSource {
         vocabulary: Option<&Vocabulary>,
         fuel: &Fuel,
     ) -> Result<(Parsed, GrammarSource), Error> {
+        fuel.hold(self.notation.bytes_to_read());
+        fuel.spend(1).map_err(GrammarError::from)?;
         let special = match vocabulary.filter(|_| self.has_special_tokens) {
             Some(vocabulary) => SpecialNames::new(vocabulary.names().map(|(_, name)| name)),
             None => SpecialNames::default(),

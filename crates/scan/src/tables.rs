@@ -59,7 +59,11 @@ impl LexerTables {
         for terminal in layout.iter().flat_map(|layout| [layout.newline, layout.indent, layout.dedent]) {
             insert(&mut hidden, terminal.index());
         }
-        let rivals = if is_contextual { lexer.rivals()?.into() } else { Arc::default() };
+        let rivals = if is_contextual { fuel.metered(|| lexer.rivals()) } else { Ok(Vec::new()) };
+        fuel.hold(lexer.memory_usage());
+        // If none is left, that is the error.
+        fuel.spend(1)?;
+        let rivals = rivals?.into();
         Ok(LexerTables {
             lexer,
             terminals,
@@ -124,9 +128,12 @@ impl LexerTables {
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
-    pub fn facts(&self) -> Result<impl Fn(TerminalId) -> TerminalFacts + use<>, LexError> {
+    pub fn facts(&self, fuel: &Fuel) -> Result<impl Fn(TerminalId) -> TerminalFacts + use<>, LexError> {
         // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
-        let found = self.lexer.possible(if self.is_contextual { Choice::Each } else { Choice::Best })?;
+        let choice = if self.is_contextual { Choice::Each } else { Choice::Best };
+        let found = fuel.metered(|| self.lexer.possible(choice));
+        fuel.spend(1)?;
+        let found = found?;
         // Indentation comes with line ends.
         let made = self.layout.as_ref().filter(|layout| found.contains(layout.newline.index() as u32));
         let made = made.map(|layout| [layout.indent, layout.dedent]);

@@ -78,7 +78,7 @@ impl Fault {
     /// The supply of work ended at `span` (bytes).
     pub(crate) fn fuel(span: Range<usize>, error: FuelError) -> Fault {
         let kind = match error {
-            FuelError::Exhausted { .. } => Kind::Limit,
+            FuelError::Exhausted { .. } | FuelError::Memory { .. } => Kind::Limit,
             FuelError::Cancelled => Kind::Cancelled,
         };
         Fault { kind, span, message: error.to_string(), hint: None }

@@ -214,7 +214,8 @@ impl TagError {
     /// Whether a limit on work or size was reached, rather than the tag being wrong.
     pub fn is_limit(&self) -> bool {
         match &self.0.kind {
-            Kind::Limit(_) | Kind::Fuel(FuelError::Exhausted { .. }) => true,
+            Kind::Limit(_) => true,
+            Kind::Fuel(error) => error.is_limit(),
             Kind::Schema(error) => error.is_limit(),
             Kind::Syntax(error) => error.is_limit(),
             _ => false,

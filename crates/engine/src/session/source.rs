@@ -87,7 +87,7 @@ fn with_lexer(
     let names = terminals.into_iter().map(|terminal| terminal.name).chain(declared).collect();
     let mut tables = LexerTables::new(made, names, ignored, layout, is_contextual, fuel)?;
     tables.labels = labels;
-    let network = Network::new(reduce(rules, tables.facts()?, fuel)?, fuel)?;
+    let network = Network::new(reduce(rules, tables.facts(fuel)?, fuel)?, fuel)?;
     let terminals = Terminals::Lexed(Arc::new(tables));
     Ok((Machine::new(shared.clone(), network, &terminals)?, named))
 }

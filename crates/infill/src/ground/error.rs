@@ -67,7 +67,7 @@ impl InfillError {
     /// A limit on work was reached while reading position `position`.
     pub(crate) fn work(position: usize, error: FuelError) -> InfillError {
         InfillError(match error {
-            FuelError::Exhausted { limit } => Kind::Work { position, limit },
+            FuelError::Exhausted { limit } | FuelError::Memory { limit } => Kind::Work { position, limit },
             FuelError::Cancelled => Kind::Cancelled,
         })
     }

@@ -101,7 +101,7 @@ impl LexedTables {
             fuel,
         )?;
         let rules = if merge_alike { inline_single(&grammar.rules, fuel)? } else { grammar.rules.clone() };
-        let network = Network::new(reduce(rules, lexer.facts()?, fuel)?, fuel)?;
+        let network = Network::new(reduce(rules, lexer.facts(fuel)?, fuel)?, fuel)?;
         let mut tables = LexedTables {
             node_sets: NodeSets::new(vocabulary.trie()),
             vocabulary,

@@ -75,6 +75,7 @@ impl<'a> Graph<'a> {
         }
         let mut kept: Vec<Rc<ObjectSet<'a>>> = Vec::with_capacity(objects.len());
         for set in objects.drain(..) {
+            self.charge(kept.len() as u64 / 8);
             if kept.iter().any(|known| self.is_seen_within(&set, known)) {
                 continue;
             }
@@ -104,9 +105,13 @@ impl<'a> Graph<'a> {
         if !has_classes && !has_same_classes {
             return false;
         }
-        let names = Names::new(&inner.properties);
-        let has_properties = outer.properties.iter().all(|property| {
-            let same = names.find(property.name);
+        self.charge(1 + (inner.properties.len() + outer.properties.len()) as u64 / 8);
+        // Mostly both have the same names, or it is seen from the first.
+        let mut names = None;
+        let has_properties = outer.properties.iter().enumerate().all(|(i, property)| {
+            let same = inner.properties.get(i).filter(|same| same.name == property.name);
+            let same = same
+                .or_else(|| names.get_or_insert_with(|| Names::new(&inner.properties)).find(property.name));
             let schema = match same {
                 Some(same) => same.schema,
                 None if inner.classes.is_empty() => inner.additional,

@@ -54,7 +54,9 @@ impl<'a> Graph<'a> {
         let (a, b) = (self.meaning(left), self.meaning(right));
         let size = self.logic.diagrams.size();
         let both = self.logic.diagrams.both(a, b, MAX_DEPTH, MAX_WORK);
-        self.charge((self.logic.diagrams.size() - size) as u64);
+        let n_new = self.logic.diagrams.size() - size;
+        self.charge(n_new as u64);
+        self.fuel.hold(n_new * Diagrams::BYTES);
         let both = both.unwrap_or_else(|| self.logic.diagrams.new_variable());
         let order = members.iter().filter(|&&member| self.is_schema(member));
         let order =

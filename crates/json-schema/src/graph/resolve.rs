@@ -91,7 +91,10 @@ impl<'a> Graph<'a> {
                 self.looping.insert(place);
                 State::Pending
             }
-            Ok(shape) => State::Ready(shape.clone()),
+            Ok(shape) => {
+                self.fuel.hold(shape.n_bytes());
+                State::Ready(shape.clone())
+            }
             Err(_) => {
                 // The caller may go on, and come back to this node.
                 self.entries.truncate(n_entries);
@@ -281,9 +284,11 @@ impl<'a> Graph<'a> {
             }
         }
         if !words.is_empty() {
+            shape.strings.reserve_exact(1);
             shape.strings.push(StringSet::Words(words.into()));
         }
         if !numbers.is_empty() {
+            shape.numbers.reserve_exact(1);
             shape.numbers.push(NumberSet::Values(numbers.into()));
         }
         Ok(())

@@ -7,12 +7,17 @@
 
 use std::sync::Arc;
 
+use maskwright_automata::meter;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::obligation::NONE;
 use super::{Content, Kind, Slots, State, States};
 use crate::nfa::Program;
 use crate::{LexError, TerminalSet};
+
+/// Work units of a step to another state, and of each of the items of both.
+const STEP: u64 = 8;
+const BY_ITEM: u64 = 2;
 
 /// What a state can come to by further bytes.
 #[derive(Debug)]
@@ -79,6 +84,7 @@ impl States {
         byte: u8,
     ) -> Result<Option<u32>, LexError> {
         let next = self.advance(program, content, byte)?;
+        meter::spend(STEP + BY_ITEM * (content.items.len() + next.items.len()) as u64)?;
         if next.items.is_empty() && !next.is_refuted {
             return Ok(None);
         }
@@ -194,6 +200,7 @@ impl States {
                 }
                 let [from, to] =
                     reaches.get_disjoint_mut([index, predecessor]).expect("the two are different");
+                meter::spend(1)?;
                 let grew = to.terminals.union_with(&from.terminals);
                 if grew || (from.refutable && !to.refutable) {
                     to.refutable |= from.refutable;

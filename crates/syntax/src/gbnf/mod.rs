@@ -136,6 +136,7 @@ fn parse(source: &str, special: &SpecialNames, fuel: &Fuel) -> Result<Grammar, F
     }
     match parser.names.get("root").copied() {
         Some(root) => {
+            fuel.hold(parser.builder.memory_usage());
             parser.builder.finish(root).map_err(|error| Fault::new(0..source.len(), error.to_string()))
         }
         None => {
@@ -168,8 +169,12 @@ struct Parser<'a> {
     depth: usize,
 }
 
+/// What a part of an expression takes while it is read, in bytes.
+const BY_NODE: usize = 80;
+
 impl<'a> Parser<'a> {
     fn spend(&self, span: &Range<usize>) -> Result<(), Fault> {
+        self.fuel.hold(BY_NODE);
         self.fuel.spend(1).map_err(|error| Fault::fuel(span.clone(), error))
     }
 
