@@ -2,9 +2,11 @@
 
 use pyo3::prelude::*;
 
-use crate::arguments::wrong_type;
+use crate::arguments::{Count, wrong_type};
 
 /// Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
+///
+/// * `work`: the work units of compilations after which it cancels itself, about; None for any number.
 ///
 /// A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C, for
 /// example) cancels its token too.
@@ -15,8 +17,12 @@ pub(crate) struct CancelToken(maskwright::CancelToken);
 #[pymethods]
 impl CancelToken {
     #[new]
-    fn new() -> CancelToken {
-        CancelToken::default()
+    #[pyo3(signature = (*, work = None))]
+    fn new(work: Option<Count>) -> CancelToken {
+        CancelToken(match work {
+            Some(Count(work)) => maskwright::CancelToken::after(work as u64),
+            None => maskwright::CancelToken::new(),
+        })
     }
 
     /// Ends every compilation that uses this token, soon after, with CancelledError.

@@ -104,7 +104,7 @@ def classes():
     class Manager:
         def __init__(self, config, tokenizer):
             self.vllm_config, self.tokenizer, self.backend, self.mask = config, tokenizer, None, None
-            self.executor = ThreadPoolExecutor(max_workers=2)
+            self.executor, self._use_async_grammar_compilation = ThreadPoolExecutor(max_workers=2), True
 
         def grammar_init(self, request):
             if request.structured_output_request is None:

@@ -17,7 +17,9 @@ def test_nothing_set_means_the_defaults():
 def test_each_variable_sets_its_option():
     environment = {
         "MASKWRIGHT_MASK_WORK": "none",
-        "MASKWRIGHT_COMPILE_SECONDS": "0.5",
+        "MASKWRIGHT_COMPILE_WORK": "5000",
+        "MASKWRIGHT_COMPILE_BYTES": "6000",
+        "MASKWRIGHT_LONG_COMPILATIONS": "2",
         "MASKWRIGHT_GRAMMARS": "7",
         "MASKWRIGHT_THREADS": "3",
         "MASKWRIGHT_DRAFTING_REQUESTS": "0",
@@ -30,7 +32,7 @@ def test_each_variable_sets_its_option():
         "MASKWRIGHT_ON_TOOL_ERROR": "leave_out",
     }
     assert settings.read(environment) == Options(
-        None, 0.5, 7, 3, 0, False, "canonical", GrammarOptions("any", "compact", "any", "refuse", "leave_out")
+        None, 5000, 6000, 2, 7, 3, 0, False, "canonical", GrammarOptions("any", "compact", "any", "refuse", "leave_out")
     )
     assert settings.read({"MASKWRIGHT_MASK_WORK": "0"}).mask_work == 0
 
@@ -40,8 +42,8 @@ def test_each_variable_sets_its_option():
     [
         ("MASKWRIGHT_MASK_WORK", "-1", "a whole number of at least 0, or none"),
         ("MASKWRIGHT_MASK_WORK", "1e6", "a whole number of at least 0, or none"),
-        ("MASKWRIGHT_COMPILE_SECONDS", "nan", "a number of at least 0.01"),
-        ("MASKWRIGHT_COMPILE_SECONDS", "inf", "a number of at least 0.01"),
+        ("MASKWRIGHT_COMPILE_WORK", "inf", "a whole number of at least 1"),
+        ("MASKWRIGHT_COMPILE_BYTES", "0", "a whole number of at least 1"),
         ("MASKWRIGHT_GRAMMARS", "0", "a whole number of at least 1"),
         ("MASKWRIGHT_THREADS", "none", "a whole number of at least 1"),
         ("MASKWRIGHT_LIMIT", "2", "1 or 0"),
@@ -52,6 +54,11 @@ def test_each_variable_sets_its_option():
 def test_a_wrong_value_is_named_with_its_variable(variable, value, expected):
     with pytest.raises(ValueError, match=f"^{variable} is '{value}', expected {expected}$"):
         settings.read({variable: value})
+
+
+def test_a_variable_that_is_gone_names_what_replaces_it():
+    with pytest.raises(ValueError, match="^MASKWRIGHT_COMPILE_SECONDS is no more: .*MASKWRIGHT_COMPILE_WORK"):
+        settings.read({"MASKWRIGHT_COMPILE_SECONDS": "5"})
 
 
 @pytest.mark.parametrize(

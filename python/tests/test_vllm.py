@@ -18,7 +18,7 @@ import pytest
 from conftest import unpack
 from fake_vllm import EOS, THINK_END, Request, VLLMValidationError, config, install
 from maskwright.integrations import vllm
-from maskwright.integrations._serving import specs
+from maskwright.integrations._serving import lanes, specs
 from maskwright.integrations._serving import text as texts
 from maskwright.integrations._serving.text import Text
 
@@ -235,17 +235,16 @@ def test_a_bad_request_is_refused_by_the_server_and_fails_alone(host, tokenizer,
 
 
 def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
-    """Of the checks, only what is kept by then runs on the thread of the event loop."""
-    monkeypatch.setenv("MASKWRIGHT_COMPILE_SECONDS", "0.5")
     server, compile_spec, order = host.server(), specs.compile_spec, []
 
     def slow(compiler, spec, cancel):
-        while spec.text == "[]" and not cancel.is_cancelled:
+        if spec.text != "[]":
+            order.append(spec.text)
+            return compile_spec(compiler, spec, cancel)
+        while lanes.work_here() is None and len(order) < 4:
             time.sleep(0.01)
-        order.append(spec.text)
-        if cancel.is_cancelled:
-            raise maskwright.CancelledError
-        return compile_spec(compiler, spec, cancel)
+        order.append(spec.text if lanes.work_here() is None else "later")
+        raise maskwright.CancelledError
 
     async def all_of_them():
         requests = [host.unchecked(max_tokens=9, choice=each) for each in ("[]", ["yes"], ["no"], "[1]")]
@@ -255,12 +254,29 @@ def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
     monkeypatch.setattr(specs, "compile_spec", slow)
     refused = asyncio.run(all_of_them())
     assert [str(each) if each else None for each in refused] == [
-        "structured_outputs.choice: compiling it took more than 0.5 s, which is the limit: a smaller or less ambiguous one is needed",
+        "structured_outputs.choice: compiling it takes more work than the limit of 16000000 units allows: a smaller or less ambiguous "
+        "one is needed",
         None,
         None,
         "structured_outputs.choice: the choices are [1], expected a JSON list of strings",
     ]
-    assert order[-1] == "[]" and sorted(server.added) == [("1", 1), ("2", 2)]
+    assert order[-1] == "[]" and "later" in order and sorted(server.added) == [("1", 1), ("2", 2)]
+
+
+def test_what_is_known_is_checked_without_a_thread(host, monkeypatch):
+    """But not a limit that may be near, nor stop tokens that are new."""
+    server = host.server()
+
+    async def add(**asked):
+        await server.add_request("r", "prompt", host.unchecked(choice=["yes"], **asked))
+
+    asyncio.run(add(max_tokens=9))
+    monkeypatch.setattr(vllm, "_lanes", lambda: pytest.fail("a thread was asked"))
+    for limit in (9, 10, 1000):
+        asyncio.run(add(max_tokens=limit))
+    for asked in ({"max_tokens": 8}, {"max_tokens": 9, "stop_token_ids": [5]}, {"max_tokens": 9, "extra_args": {"maskwright_numbers": "any"}}):
+        with pytest.raises(pytest.fail.Exception):
+            asyncio.run(add(**asked))
 
 
 def test_limits(host, monkeypatch):

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::meter::{self, Meter};
 
@@ -27,6 +27,8 @@ pub struct CancelToken {
     flag: Arc<AtomicBool>,
     /// Asked now and then by the work itself, whether it is to end.
     watch: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// Units until it cancels itself.
+    work_left: Option<Arc<AtomicU64>>,
 }
 
 impl CancelToken {
@@ -35,11 +37,25 @@ impl CancelToken {
         CancelToken::default()
     }
 
+    /// A token that cancels itself once the work that carries it has spent about so many units, in one compilation or in several.
+    ///
+    /// ```
+    /// # mod maskwright { pub use maskwright_automata::{self as grammar, CancelToken}; }
+    /// use maskwright::CancelToken;
+    /// use maskwright::grammar::{Fuel, FuelError};
+    /// let fuel = Fuel::unlimited().with_cancel(CancelToken::after(100_000));
+    /// assert_eq!(fuel.spend(90_000), Ok(()));
+    /// assert_eq!(fuel.spend(90_000), Err(FuelError::Cancelled));
+    /// ```
+    pub fn after(work: u64) -> CancelToken {
+        CancelToken { work_left: Some(Arc::new(AtomicU64::new(work))), ..CancelToken::default() }
+    }
+
     /// The same token, which is also cancelled once `watch` says so. The work that carries it asks on its own
     /// thread, every [`WATCH_INTERVAL`] units.
     #[must_use]
     pub fn watching(&self, watch: impl Fn() -> bool + Send + Sync + 'static) -> CancelToken {
-        CancelToken { flag: self.flag.clone(), watch: Some(Arc::new(watch)) }
+        CancelToken { watch: Some(Arc::new(watch)), ..self.clone() }
     }
 
     /// Ends every work that carries this token, soon.
@@ -50,6 +66,17 @@ impl CancelToken {
     /// Whether [`cancel`](CancelToken::cancel) was called.
     pub fn is_cancelled(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
+    }
+
+    /// Takes what was spent.
+    fn take(&self, spent: u64) {
+        if let Some(work_left) = &self.work_left {
+            let left = work_left.load(Ordering::Relaxed).saturating_sub(spent);
+            work_left.store(left, Ordering::Relaxed);
+            if left == 0 {
+                self.cancel();
+            }
+        }
     }
 
     /// Asks who watches, and remembers a yes.
@@ -160,7 +187,9 @@ impl Fuel {
     #[must_use]
     pub fn renewed(&self, n: u64) -> Fuel {
         let n = n.max(1);
-        Fuel { cancel: self.cancel.clone(), ..Fuel::new(self.limit / n).with_bytes(self.max_bytes / n) }
+        let mut fuel = Fuel::new(self.limit / n).with_bytes(self.max_bytes / n);
+        fuel.cancel.clone_from(&self.cancel);
+        fuel
     }
 
     /// Takes bytes that something keeps until the work ends. If fewer are left, the next unit cannot be spent.
@@ -214,7 +243,9 @@ impl Fuel {
     /// Runs a call that [spends from a meter](meter::spend), which has as much as is left here, and takes what it spent. If that is all,
     /// the next unit cannot be spent.
     pub fn metered<T>(&self, call: impl FnOnce() -> T) -> T {
-        let limit = self.left().saturating_mul(METERED);
+        let work_left = self.cancel.as_ref().and_then(|token| token.work_left.as_ref());
+        let work_left = work_left.map_or(u64::MAX, |left| left.load(Ordering::Relaxed));
+        let limit = self.left().min(work_left.max(WATCH_INTERVAL)).saturating_mul(METERED);
         Meter { limit }.run(|| {
             let before = meter::left();
             let made = call();
@@ -246,10 +277,16 @@ impl Fuel {
     /// [`FuelError::Cancelled`] if the token was cancelled.
     #[cold]
     pub fn look_now(&self) -> Result<(), FuelError> {
-        self.unwatched.set(0);
+        self.take_spent();
         self.cancel.iter().for_each(CancelToken::look);
         let is_cancelled = self.cancel.as_ref().is_some_and(CancelToken::is_cancelled);
         if is_cancelled || meter::is_to_stop() { Err(FuelError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Tells the token what was spent since it was last told.
+    fn take_spent(&self) {
+        let spent = self.unwatched.replace(0);
+        self.cancel.iter().for_each(|token| token.take(spent));
     }
 
     /// Bytes taken so far.
@@ -260,6 +297,12 @@ impl Fuel {
     /// Work units left.
     pub fn left(&self) -> u64 {
         self.left.get()
+    }
+}
+
+impl Drop for Fuel {
+    fn drop(&mut self) {
+        self.take_spent();
     }
 }
 

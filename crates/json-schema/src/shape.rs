@@ -129,7 +129,7 @@ impl<'a> Shape<'a> {
             + self.objects.len()
     }
 
-    /// About how many bytes it takes.
+    /// About how many bytes it takes, with what an allocator adds to many small pieces.
     pub(crate) fn n_bytes(&self) -> usize {
         let numbers = self.numbers.iter().map(|set| match set {
             NumberSet::Values(values) => {
@@ -151,7 +151,8 @@ impl<'a> Shape<'a> {
             let classes = size_of_val(&*set.classes) + size_of_val(&*set.witnesses);
             size_of::<ObjectSet<'_>>() + size_of_val(&*set.properties) + classes
         });
-        size_of::<Shape<'_>>() + numbers + strings + arrays.sum::<usize>() + objects.sum::<usize>()
+        let pieces = numbers + strings + arrays.sum::<usize>() + objects.sum::<usize>();
+        (size_of::<Shape<'_>>() + pieces) * 5 / 4
     }
 
     /// The alternatives, each as a form of its own.

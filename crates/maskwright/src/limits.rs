@@ -67,7 +67,7 @@ impl Default for Limits {
         let InfillLimits { work: infill_work, max_positions, .. } = InfillLimits::default();
         Limits {
             compile_fuel: engine.compile_fuel,
-            compile_bytes: 176 << 20,
+            compile_bytes: 192 << 20,
             max_threads: engine.max_threads,
             max_calls: engine.max_calls,
             budget_items: engine.budget_items,

@@ -320,10 +320,12 @@ class Tokenizer:
 class CancelToken:
     """Ends compilations from another thread: give it to `compile_*` as `cancel`, and call `cancel()`.
 
+    * `work`: the work units of compilations after which it cancels itself, about; None for any number.
+
     A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C, for
     example) cancels its token too.
     """
-    def __new__(cls) -> CancelToken: ...
+    def __new__(cls, *, work: int | None = None) -> CancelToken: ...
     def cancel(self) -> None:
         """Ends every compilation that uses this token, soon after, with CancelledError."""
     @property

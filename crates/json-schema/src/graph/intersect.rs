@@ -46,12 +46,24 @@ impl<'a> Graph<'a> {
                 Ok(set) => shape.objects.push(Rc::new(set)),
                 Err(name) => self.note_missing(place, name),
             }
+            self.check_product(&shape, left, right, place)?;
         }
-        // Only a product is refused: a long list of constants, for one, costs what it is long.
-        if shape.n_alternatives() > left.n_alternatives().max(right.n_alternatives()) {
-            self.check_alternatives(&shape, place)?;
-        }
+        self.check_product(&shape, left, right, place)?;
         Ok(shape)
+    }
+
+    /// Only a product is refused: a long list of constants, for one, costs what it is long.
+    fn check_product(
+        &self,
+        both: &Shape<'a>,
+        left: &Shape<'a>,
+        right: &Shape<'a>,
+        place: PlaceId,
+    ) -> Result<(), SchemaError> {
+        match both.n_alternatives() > left.n_alternatives().max(right.n_alternatives()) {
+            true => self.check_alternatives(both, place),
+            false => Ok(()),
+        }
     }
 
     fn intersect_strings(

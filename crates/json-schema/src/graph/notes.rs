@@ -33,11 +33,10 @@ impl<'a> Graph<'a> {
     /// Refuses a form with more alternatives than the limit.
     pub(crate) fn check_alternatives(&self, shape: &Shape<'a>, place: PlaceId) -> Result<(), SchemaError> {
         let limit = self.config.limits.max_alternatives;
-        let n = shape.n_alternatives();
-        if n <= limit {
+        if shape.n_alternatives() <= limit {
             return Ok(());
         }
-        let message = format!("multiplied out, the alternatives are {n}, more than the limit of {limit}");
+        let message = format!("multiplied out, the alternatives are more than the limit of {limit}");
         Err(self.error(place, None, Kind::Limit { message }))
     }
 

@@ -7,7 +7,7 @@ leaves out is added there, by SGLang's own hooks:
 * `GrammarManager._apply_request_reasoning_config`, once for each request whose grammar is ready: the request's limit and its
   stop tokens. (A backend is given the text of a grammar, and nothing of the request.)
 * `GrammarManager.process_req_with_grammar` and `BaseGrammarBackend.get_cached_or_future_value`: a limit close to the least
-  number of tokens can take half a second to look up. That is done in the backend's threads, as compiling is.
+  number of tokens can take half a second to look up. That is done in the backend's threads, as compiling is. (They are `Lanes`.)
 * `BaseGrammarObject.fill_vocab_mask_batched`: the masks of a step are filled by one call, also under a reasoning parser.
 * `spec_utils.traverse_tree`: the masks of a tree of drafted tokens are filled by one call for each request.
 
@@ -23,7 +23,6 @@ import contextvars
 import dataclasses
 import json
 import logging
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,10 +40,11 @@ from sglang.srt.constrained.base_grammar_backend import (
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError, __version__
 from maskwright.integrations._serving import log, metrics, options
+from maskwright.integrations._serving.lanes import Lanes
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import GrammarOptions, Options, Spelling
-from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line
-from maskwright.integrations._serving.text import Batch, Text, first_matcher
+from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, why_refused
+from maskwright.integrations._serving.text import Batch, LookedUp, Text, first_matcher
 from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
 
 if TYPE_CHECKING:
@@ -74,26 +74,6 @@ class Limit(NamedTuple):
         return " ".join(given + ([f"stop_token_ids={sorted(self.stop_token_ids)}"] if self.stop_token_ids else []))
 
 
-class LookedUp:
-    """The smallest limit that a text of a grammar was given. Greater ones take no time.
-
-    Only the scheduler's thread writes it, when a grammar is ready: the schedulers of a model on several devices must agree on
-    which requests wait.
-    """
-
-    def __init__(self) -> None:
-        self._smallest: float = math.inf
-
-    def has(self, limit: Limit) -> bool:
-        """Whether a matcher with this limit takes no time."""
-        return not limit.stop_token_ids and (limit.n_tokens is None or limit.n_tokens >= self._smallest)
-
-    def add(self, limit: Limit) -> None:
-        """Notes a limit that was looked up."""
-        if not limit.stop_token_ids and limit.n_tokens is not None:
-            self._smallest = min(self._smallest, limit.n_tokens)
-
-
 class Grammar(BaseGrammarObject):  # type: ignore[misc]
     """One request's text. The ones in SGLang's cache belong to no request, and are copied for each."""
 
@@ -102,7 +82,8 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
         self._compiled = compiled
         self.spec = spec
         self.grammar_stats = stats
-        #: Shared by the copies.
+        #: Shared by the copies. Only the scheduler's thread writes it, when a grammar is ready: the schedulers of a model on several
+        #: devices must agree on which requests wait.
         self.looked_up = LookedUp()
         self._text: Text | None = None
         self.is_canonical = False
@@ -120,7 +101,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 
         Raises ValueError if there is no such text; with the least number, if every text is longer.
         """
-        self.looked_up.add(limit)
+        self.looked_up.add(*limit)
         self._text = Text(self._compiled, limit.stop_token_ids, limit.n_tokens, _BATCH, spelling=spelling)
         self._before = before
         self.is_canonical = spelling == "canonical"
@@ -189,10 +170,12 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 
 
 class Backend(BaseGrammarBackend):  # type: ignore[misc]
-    """Compiles what requests ask for, in SGLang's threads."""
+    """Compiles what requests ask for, in threads of its own."""
 
     def __init__(self, compiler: Compiler, chosen: Options) -> None:
         super().__init__()
+        self.executor.shutdown(wait=False)
+        self.executor = Lanes(chosen.n_long)
         self._grammars = Grammars(compiler, chosen)
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
@@ -216,7 +199,7 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         try:
             return self._grammar(Spec(kind, read(str(key_string)), chosen))
         except ValueError as error:
-            metrics.count("maskwright_requests_refused", reason="grammar")
+            metrics.count("maskwright_requests_refused", reason=why_refused(error))
             return InvalidGrammarObject(one_line(error))
 
     def _grammar(self, spec: Spec) -> Grammar:
@@ -408,13 +391,16 @@ def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reason
     """A grammar and whether it is ready. It is not until the limit has been looked up."""
     taken = _taken
     known = backend.cache.pop(key, None)
+    if isinstance(known, InvalidGrammarObject) and "timed out" in known.error_message:
+        # It waited too long, behind others. That says nothing about the grammar.
+        known = None
     if known is not None:
         # The one used last is at the end.
         backend.cache[key] = known
     while known is None and len(backend.cache) >= _server.n_kept:
         del backend.cache[next(iter(backend.cache))]
     text = _parts(known)[0]
-    if taken is None or (known is not None and (text is None or text.looked_up.has(taken.limit))):
+    if taken is None or (known is not None and (text is None or text.looked_up.has(*taken.limit))):
         if known is not None:
             metrics.count("maskwright_grammar_cache_hits")
         if isinstance(known, InvalidGrammarObject):

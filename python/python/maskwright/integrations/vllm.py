@@ -5,9 +5,9 @@ backends, so `register` puts functions around some methods:
 
 * `SamplingParams._validate_structured_outputs`, in the API server: a request that cannot be served is refused there,
   with a message that says where it is wrong. (An error of the engine reaches the client as "Internal server error".)
-  `AsyncLLM.add_request` does it on another thread first, so that a grammar that takes long holds up no other request.
+  `AsyncLLM.add_request` does it in threads of our own first, unless it takes no time, so that grammars that take long hold up no others.
 * `StructuredOutputManager.grammar_init`, in the engine: the backend is ours, whatever `--structured-outputs-config`
-  names. `_create_grammar` compiles in vLLM's threads, and knows the request's limit.
+  names. `_create_grammar` compiles in threads of our own, and knows the request's limit.
 * `AsyncLLM.__init__` and `StructuredOutputManager.__init__`: both processes read the tokenizer while the server starts, so
   that the first request doesn't wait for it.
 * `StructuredOutputManager._get_constraint_bounds`: says how many tokens come before the text.
@@ -32,9 +32,10 @@ from weakref import WeakKeyDictionary
 
 from maskwright._maskwright import Tokenizer, TokenizerError, __version__
 from maskwright.integrations._serving import log, metrics, options
+from maskwright.integrations._serving.lanes import Lanes
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import Options
-from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, whitespace_of
+from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, whitespace_of, why_refused
 from maskwright.integrations._serving.text import Batch, Text, first_matcher
 
 if TYPE_CHECKING:
@@ -222,13 +223,16 @@ def _validate(method: Any, params: Any, model_config: Any, structured_outputs_co
     except ValueError as error:
         raise Refusal("options", "vllm_xargs", "vllm_xargs", error) from error
     try:
-        grammar = grammars.get(spec_of(request_type, text, chosen, config, asked))
+        spec = spec_of(request_type, text, chosen, config, asked)
+        grammar = grammars.get(spec)
     except ValueError as error:
-        raise Refusal("grammar", parameter, parameter, error) from error
+        raise Refusal(why_refused(error), parameter, parameter, error) from error
     stops = params.stop_token_ids or None
     limit = params.max_tokens if _has_limit(params, chosen) else None
     try:
         first_matcher(grammar, limit, stops)
+        if (looked_up := grammars.looked_up(spec)) is not None:
+            looked_up.add(limit, stops)
     except ValueError as error:
         given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
         raise Refusal("limit", parameter if limit is None else "max_tokens", f"structured_outputs with{given}", error) from error
@@ -275,11 +279,37 @@ def _prepare(tokenizer: Any, model_config: Any) -> None:
         LOG.warning("requests with structured outputs will be refused: %s", error)
 
 
+@functools.cache
+def _lanes() -> Lanes:
+    """The threads of this process."""
+    return Lanes(options.read().n_long)
+
+
+def _takes_no_time(params: Any, model_config: Any, config: Any, tokenizer: Any) -> bool:
+    """Whether a request can be checked at once, because its grammar is known and its limit is not near."""
+    from vllm.v1.structured_output.request import get_structured_output_key
+
+    asked = params.structured_outputs
+    try:
+        grammars = grammars_of(tokenizer, model_config)
+        chosen = grammars.options.for_request(params.extra_args)
+        request_type, text = get_structured_output_key(asked)
+        looked_up = grammars.looked_up(spec_of(request_type, text, chosen, config, asked))
+    except ValueError:
+        # The check says what is wrong.
+        return False
+    limit = params.max_tokens if _has_limit(params, chosen) else None
+    return looked_up is not None and looked_up.has(limit, params.stop_token_ids)
+
+
 async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **keywords: Any) -> Any:
     if getattr(params, "structured_outputs", None) is not None:
         config = engine.vllm_config
         given = config.model_config, config.structured_outputs_config, engine.input_processor.tokenizer
-        await asyncio.to_thread(params._validate_structured_outputs, *given)
+        if not _takes_no_time(params, *given):
+            await asyncio.wrap_future(_lanes().submit(params._validate_structured_outputs, *given))
+        else:
+            metrics.observe("maskwright_check_seconds", 0.0)
     return await method(engine, request_id, prompt, params, *rest, **keywords)
 
 
@@ -287,6 +317,9 @@ def _grammar_init(method: Any, manager: Any, request: Any) -> None:
     if request.structured_output_request is not None and manager.backend is None:
         config = manager.vllm_config
         manager.backend = Backend(config, manager.tokenizer, config.model_config.get_vocab_size())
+        if manager._use_async_grammar_compilation:
+            manager.executor.shutdown(wait=False)
+            manager.executor = _lanes()
     method(manager, request)
 
 

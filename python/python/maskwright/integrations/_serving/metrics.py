@@ -30,9 +30,11 @@ _HELP = {
     "maskwright_grammar_cache_hits": "Requests whose grammar was known, also as one that cannot be compiled",
     "maskwright_compilations": "Grammars that were compiled, by kind, and whether they were refused",
     "maskwright_compile_seconds": "Seconds of one compilation",
+    "maskwright_check_seconds": "Seconds until a request's grammar and limit were checked, with all that it waited for",
+    "maskwright_grammar_bytes": "Bytes of all grammars and of the tables that they share",
     "maskwright_grammars_not_enforced": "Compiled grammars that have a keyword which cannot be enforced",
     "maskwright_tools_not_compiled": "Tools that were left out, or may have any arguments",
-    "maskwright_requests_refused": "Requests that were refused, by reason: the grammar, the options, or a limit on tokens that no text fits",
+    "maskwright_requests_refused": "Requests that were refused, by reason: the grammar, its work, the options, or a limit on tokens that no text fits",
     "maskwright_texts_failed": "Texts that ended with an error after they had begun",
     "maskwright_texts_cut_off": "Texts whose limit on tokens could not be kept, because too little of it was left",
     "maskwright_masks": "Masks, by status: exact, or a bound, which lacks tokens because of the limit on work",
@@ -42,6 +44,7 @@ _HELP = {
 }
 _BOUNDS = {
     "maskwright_compile_seconds": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+    "maskwright_check_seconds": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0),
     "maskwright_mask_seconds": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
 }
 
@@ -79,6 +82,11 @@ def count(name: str, amount: float = 1, **labels: str) -> None:
     _write("counter", name, [("_total", tuple(labels.items()), amount)])
 
 
+def set_bytes(name: str, n_bytes: int) -> None:
+    """Sets a gauge, which is one of `_HELP`. The page has the sum over the processes."""
+    _write("gauge_sum", name, [("", (), n_bytes)])
+
+
 def observe(name: str, seconds: float) -> None:
     """Adds a duration to a histogram, which is one of `_BOUNDS`."""
     bounds = _BOUNDS[name]
@@ -108,7 +116,7 @@ def _write(kind: str, metric: str, samples: list[tuple[str, tuple[tuple[str, str
                 return
             for suffix, labels, amount in samples:
                 key = _key(metric, metric + suffix, labels)
-                before = 0 if kind == "gauge_max" else file.read_value(key)[0]
+                before = 0 if kind.startswith("gauge") else file.read_value(key)[0]
                 file.write_value(key, before + amount, time.time())
     except Exception as error:
         # Such as a full disk, or a file that another process left. A server must not stop because of what it counts.
@@ -124,7 +132,7 @@ def _opened(pid: int, folder: str | None) -> dict[str, Any]:
     except ImportError:
         return {}
     files = {}
-    for kind in ("counter", "histogram", "gauge_max"):
+    for kind in ("counter", "histogram", "gauge_max", "gauge_sum"):
         # The server's own numbers lie in files with its pid alone.
         path = os.path.join(folder, f"{kind}_maskwright{pid}.db")
         with open(path, "ab") as file:

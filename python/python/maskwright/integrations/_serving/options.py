@@ -36,8 +36,12 @@ class Options(NamedTuple):
 
     mask_work: int | None = 400_000
     """The work units of one mask: some 10 ms. A step of a server waits for the masks of all its sequences. None for no limit."""
-    compile_seconds: float = 5.0
-    """How long a compilation may take. The compiler's own limits count work, and hold first for most grammars."""
+    compile_work: int = 16_000_000
+    """The work units of one compilation: less than 2 s."""
+    compile_bytes: int = 192 << 20
+    """The bytes of one compilation."""
+    n_long: int | None = None
+    """How many compilations that take more than some 50 ms run at a time. None for one for each eight cores, and at least one."""
     n_kept: int = 512
     """How many grammars are kept, and errors of those that cannot be compiled. Their tables share the compiler's memory limit."""
     threads: int | None = None
@@ -80,6 +84,9 @@ def read(environment: Mapping[str, str] = os.environ) -> Options:
 
     Raises ValueError for a value that is none, which names the variable.
     """
+    for variable, instead in _GONE.items():
+        if environment.get(variable, "").strip():
+            raise ValueError(f"{variable} is no more: {instead}")
     given = {field: (variable, environment.get(variable, "").strip()) for field, (variable, _, _) in _VARIABLES.items()}
     return Options()._with({field: each for field, each in given.items() if each[1]})
 
@@ -130,7 +137,9 @@ def _one_of(choices: Any) -> tuple[Callable[[str], str], str]:
 #: By option, its variable, how its value is read, and what is expected.
 _VARIABLES: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "mask_work": ("MASKWRIGHT_MASK_WORK", _or_none, "a whole number of at least 0, or none"),
-    "compile_seconds": ("MASKWRIGHT_COMPILE_SECONDS", _at_least(float, 0.01), "a number of at least 0.01"),
+    "compile_work": ("MASKWRIGHT_COMPILE_WORK", _at_least(int, 1), "a whole number of at least 1"),
+    "compile_bytes": ("MASKWRIGHT_COMPILE_BYTES", _at_least(int, 1), "a whole number of at least 1"),
+    "n_long": ("MASKWRIGHT_LONG_COMPILATIONS", _at_least(int, 1), "a whole number of at least 1"),
     "n_kept": ("MASKWRIGHT_GRAMMARS", _at_least(int, 1), "a whole number of at least 1"),
     "threads": ("MASKWRIGHT_THREADS", _at_least(int, 1), "a whole number of at least 1"),
     "n_drafting": ("MASKWRIGHT_DRAFTING_REQUESTS", _at_least(int, 0), "a whole number of at least 0"),
@@ -141,6 +150,11 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "numbers": ("MASKWRIGHT_NUMBERS", *_one_of(Numbers)),
     "unenforced": ("MASKWRIGHT_UNENFORCED", *_one_of(Unenforced)),
     "on_tool_error": ("MASKWRIGHT_ON_TOOL_ERROR", *_one_of(OnToolError)),
+}
+#: Variables of earlier versions, with what to do instead.
+_GONE = {
+    "MASKWRIGHT_COMPILE_SECONDS": "compilations are limited by work and memory, which are the same at every load, "
+    "with MASKWRIGHT_COMPILE_WORK (units of some 0.1 us) and MASKWRIGHT_COMPILE_BYTES",
 }
 #: What a request may set. A client must not raise the server's limits on work.
 _REQUEST_NAMES = {

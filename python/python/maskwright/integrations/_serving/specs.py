@@ -26,9 +26,10 @@ from maskwright._maskwright import (
     SchemaError,
     Tokenizer,
 )
-from maskwright.integrations._serving import isolation, metrics
+from maskwright.integrations._serving import isolation, lanes, metrics
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace
+from maskwright.integrations._serving.text import LookedUp
 
 Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 
@@ -48,8 +49,10 @@ class Spec(NamedTuple):
 
 def compiler_of(tokenizer: Tokenizer, options: Options, *, bounds_work: bool = True) -> Compiler:
     """A compiler as the options say. Without `bounds_work`, masks and tokens are given all the work that they need."""
-    work = options.mask_work if bounds_work else None
-    return Compiler(tokenizer, None if work is None else {"mask_work": work}, threads=options.threads)
+    limits = {"compile_fuel": options.compile_work, "compile_bytes": options.compile_bytes}
+    if bounds_work and options.mask_work is not None:
+        limits["mask_work"] = options.mask_work
+    return Compiler(tokenizer, limits, threads=options.threads)
 
 
 class _Known:
@@ -57,6 +60,9 @@ class _Known:
 
     def __init__(self) -> None:
         self.made: Future[CompiledGrammar] = Future()
+        #: The call that compiles it.
+        self.owner: object = None
+        self.looked_up = LookedUp()
         #: What is to be logged when a request with a known id asks for it.
         self.untold: list[str] = []
 
@@ -72,19 +78,22 @@ class Grammars:
         self._kept: OrderedDict[Spec, _Known] = OrderedDict()
 
     def get(self, spec: Spec, request_id: str | None = None) -> CompiledGrammar:
-        """The grammar of a spec. The first request with an id that asks for it is named in the log's lines on what is not enforced.
+        """The grammar of a spec. If another call is compiling it, waits for that one. The first request with an id that asks for it is named in the log's lines on what is not enforced.
 
         Raises maskwright.Error, which says where the spec is wrong, also if it was asked for before: a hostile one is compiled once.
         """
         with self._lock:
-            old = self._kept.get(spec)
-            known = self._kept[spec] = old or _Known()
+            known = self._kept.setdefault(spec, _Known())
             self._kept.move_to_end(spec)
             if len(self._kept) > self.options.n_kept:
                 self._kept.popitem(last=False)
-        if old is None:
+            call = lanes.call_here()
+            known.owner = known.owner or call
+        if known.owner is call and not known.made.done():
             try:
                 known.made.set_result(self._compile(spec, known.untold))
+            except lanes.Later:
+                raise
             except BaseException as error:
                 # Anything else says nothing about the spec.
                 if not isinstance(error, Error):
@@ -93,6 +102,7 @@ class Grammars:
                             del self._kept[spec]
                 known.made.set_exception(error)
         else:
+            lanes.wait_for(known.made)
             metrics.count("maskwright_grammar_cache_hits")
         failure = known.made.exception()
         if failure is not None:
@@ -104,22 +114,32 @@ class Grammars:
                 LOG.warning("request %s: %s", request_id, line)
         return known.made.result()
 
+    def looked_up(self, spec: Spec) -> LookedUp | None:
+        """The limits that were looked up for a spec that is compiled; None if it is not."""
+        with self._lock:
+            known = self._kept.get(spec)
+        return None if known is None or not known.made.done() else known.looked_up
+
     def _compile(self, spec: Spec, untold: list[str]) -> CompiledGrammar:
-        cancel = CancelToken()
-        timer = threading.Timer(self.options.compile_seconds, cancel.cancel)
-        timer.start()
+        work = lanes.work_here()
+        # A list of tools may take several compilations.
+        cancel = CancelToken(work=self.options.compile_work if work is None else work)
         start, outcome = time.perf_counter(), "refused"
         try:
             grammar = self._compile_isolated(spec, cancel, untold)
             outcome = "compiled"
         except CancelledError:
+            if work is not None and work < self.options.compile_work:
+                outcome = "put off"
+                raise lanes.Later from None
             raise LimitError(
-                f"compiling it took more than {self.options.compile_seconds} s, which is the limit: a smaller or less ambiguous one is needed"
+                f"compiling it takes more work than the limit of {self.options.compile_work} units allows: a smaller or less ambiguous one is needed"
             ) from None
         finally:
-            timer.cancel()
-            metrics.count("maskwright_compilations", kind=spec.kind, outcome=outcome)
             metrics.observe("maskwright_compile_seconds", time.perf_counter() - start)
+            if outcome != "put off":
+                metrics.count("maskwright_compilations", kind=spec.kind, outcome=outcome)
+                metrics.set_bytes("maskwright_grammar_bytes", self.compiler.memory_usage())
         return grammar
 
     def _compile_isolated(self, spec: Spec, cancel: CancelToken, untold: list[str]) -> CompiledGrammar:
@@ -187,6 +207,11 @@ def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = No
     return compiler.compile_lark(
         spec.text, property_order=order, whitespace=whitespace, numbers=numbers, special_tokens_in_text=True, cancel=cancel
     )
+
+
+def why_refused(error: Exception) -> str:
+    """Why a spec that cannot be compiled is refused, as metrics have it."""
+    return "work" if isinstance(error, LimitError) else "grammar"
 
 
 def one_line(error: Exception) -> str:

@@ -17,7 +17,9 @@ its place, as far as it goes.
 from __future__ import annotations
 
 import itertools
+import math
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -280,6 +282,31 @@ def first_matcher(grammar: CompiledGrammar, limit: int | None, stop_token_ids: S
     no text, it names them.
     """
     return Matcher(grammar, limit, stop_token_ids)
+
+
+class LookedUp:
+    """The smallest limits that matchers of a grammar were given, by stop tokens. Greater ones take no time.
+
+    Grammars keep versions for the stop tokens used last, so only a few of those count as known.
+    """
+
+    _N_STOPS = 3
+
+    def __init__(self) -> None:
+        self._smallest: OrderedDict[frozenset[int], float] = OrderedDict()
+
+    def has(self, limit: int | None, stop_token_ids: Iterable[int] | None = None) -> bool:
+        """Whether a matcher with this limit takes no time."""
+        smallest = self._smallest.get(frozenset(stop_token_ids or ()))
+        return smallest is not None and (limit is None or limit >= smallest)
+
+    def add(self, limit: int | None, stop_token_ids: Iterable[int] | None = None) -> None:
+        """Notes a limit that was looked up."""
+        stops = frozenset(stop_token_ids or ())
+        known = self._smallest.pop(stops, math.inf)
+        self._smallest[stops] = known if limit is None else min(known, limit)
+        if len(self._smallest) > self._N_STOPS:
+            self._smallest.popitem(last=False)
 
 
 class Batch:
