@@ -4,9 +4,12 @@ Figures are printed, also those of xgrammar in the same server; what must hold f
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -224,7 +227,7 @@ def test_options_of_a_request(server):
         (answer,) = server.run([("unenforced", body, lambda text: json.loads(text))], max_tokens=40, stream_every=None)
         assert (answer.error or "None")[:3] == (status or "Non"), answer
     log = server.log.read_text()
-    assert re.search(r"maskwright: request \S+: not enforced in the json .*uniqueItems at /not", log)
+    assert re.search(r"maskwright: request \S+: not enforced in the json: .*uniqueItems at /not", log)
 
 
 def test_texts_are_complete_within_their_limits(server):
@@ -423,3 +426,99 @@ def test_offline_texts_and_beams(monkeypatch):
     print(f"\nbeams: {[sequence.text for sequence in output.sequences]}")
     for sequence in output.sequences:
         is_match(PATTERNS[0])(sequence.text.removeprefix("The war ended on ").removesuffix("<|im_end|>"))
+
+
+def hard(n):
+    """A schema whose compilation reaches the limit on work, one of the kind that once made gigabytes, or a large one."""
+    if n % 3 == 0:
+        branches = [{"if": {"required": [f"k{n}_{i}"]}, "then": {"required": [f"p{n}_{i}"]}} for i in range(200)]
+        return {"allOf": branches}
+    own = {"properties": {f"z{n}": {"$ref": "#"}}}
+    if n % 3 == 1:
+        return {"not": own, **own}
+    return {"enum": [{"a": i, "b": {"c": [f"{n} {i}"]}} for i in range(8_000)]}
+
+
+def test_compilations_hold_up_no_known_grammar():
+    """24 schemas that take long or are refused, at once beside ten requests whose grammar is known and ten free ones."""
+    pattern = extra(regex="[0-9]{24}")
+    known = [("known", pattern, is_match("[0-9]{24}"))] * 10
+    free = [("free", {"extra_body": {"ignore_eos": True}}, lambda text: None)] * 10
+    hostile_ones = [(f"hard {n}", extra(json=hard(n)), lambda text: json.loads(text)) for n in range(24)]
+    # The grammar is known, and the limit is not: the answer comes from the check alone.
+    checks = [("check", {**pattern, "max_tokens": 3 + n}, None) for n in range(10)]
+    with Server("hard", **ON) as server:
+        all_valid(server.run(known[:1], max_tokens=40))
+        server.run(free, max_tokens=25)
+        before = memory_of(server.process.pid)
+        idle = verdicts(server.run(hostile_ones[:3], max_tokens=60, stream_every=None))
+        most, answers = before, []
+
+        async def all_at_once():
+            nonlocal most
+
+            async def some(jobs, first, **options):
+                return await asyncio.gather(*(ask(client, first + n, *job, **options) for n, job in enumerate(jobs)))
+
+            async def watch():
+                nonlocal most
+                while True:
+                    most = max(most, memory_of(server.process.pid))
+                    await asyncio.sleep(0.05)
+
+            async with AsyncOpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0, timeout=280) as client:
+                watching = asyncio.create_task(watch())
+                hard_ones = asyncio.create_task(some(hostile_ones, 0, max_tokens=60, stream_every=None))
+                await asyncio.sleep(0.3)
+                both = asyncio.gather(some(known, 0, max_tokens=25, stream_every=None), some(free, 0, max_tokens=25, stream_every=None))
+                await asyncio.sleep(0.2)
+                answers.append(await some(checks, 0, max_tokens=None, stream_every=None))
+                answers.extend(await both)
+                answers.append(await hard_ones)
+                watching.cancel()
+
+        asyncio.run(all_at_once())
+        checked, of_known, of_free, of_hard = answers
+        seconds = [[each.seconds for each in some] for some in answers]
+        print(f"\nchecks {max(seconds[0]):.2f} s, known {mean(seconds[1]):.2f} s, free {mean(seconds[2]):.2f} s, ", end="")
+        print(f"hard {max(seconds[3]):.1f} s; memory {before} MB, at most {most} MB")
+        print("checked:", server.metric("maskwright_check_seconds_count"), "in all", server.metric("maskwright_check_seconds_sum"), "s")
+        all_valid(of_known)
+        assert all("the shortest takes" in each.error for each in checked), checked
+        assert {each.error is None for each in of_free} == {True}
+        assert not [each for each in of_hard if each.error and each.error.startswith("500")]
+        assert max(seconds[0]) <= 0.3 and mean(seconds[1]) <= 1.3 * mean(seconds[2])
+        assert most - before <= 600
+        assert server.metric("maskwright_requests_refused_total", reason="work") == 8
+        with load(8):
+            again = server.run(hostile_ones[:3], max_tokens=60, stream_every=None)
+        assert verdicts(again) == idle == verdicts(of_hard[:3])
+        after = memory_of(server.process.pid)
+        print(f"memory after it: {after} MB")
+        assert after - before <= 250
+
+
+def verdicts(answers):
+    return [each.error for each in answers]
+
+
+def mean(numbers):
+    return sum(numbers) / len(numbers)
+
+
+def memory_of(pid):
+    """Resident memory of a process, in MB."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) // 1000
+
+
+@contextlib.contextmanager
+def load(n):
+    """So many processes that compute."""
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for each in burners:
+            each.kill()
+            each.wait()

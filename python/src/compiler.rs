@@ -623,7 +623,7 @@ impl Compiler {
 }
 
 /// A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads.
-#[pyclass(frozen, module = "maskwright")]
+#[pyclass(frozen, weakref, module = "maskwright")]
 pub(crate) struct CompiledGrammar {
     pub(crate) grammar: Arc<maskwright::CompiledGrammar>,
     compiler: Py<Compiler>,

@@ -21,6 +21,7 @@ def test_each_variable_sets_its_option():
         "MASKWRIGHT_COMPILE_BYTES": "6000",
         "MASKWRIGHT_LONG_COMPILATIONS": "2",
         "MASKWRIGHT_GRAMMARS": "7",
+        "MASKWRIGHT_LOG_SCHEMAS": "1",
         "MASKWRIGHT_THREADS": "3",
         "MASKWRIGHT_DRAFTING_REQUESTS": "0",
         "MASKWRIGHT_LIMIT": "off",
@@ -32,7 +33,7 @@ def test_each_variable_sets_its_option():
         "MASKWRIGHT_ON_TOOL_ERROR": "leave_out",
     }
     assert settings.read(environment) == Options(
-        None, 5000, 6000, 2, 7, 3, 0, False, "canonical", GrammarOptions("any", "compact", "any", "refuse", "leave_out")
+        None, 5000, 6000, 2, 7, True, 3, 0, False, "canonical", GrammarOptions("any", "compact", "any", "refuse", "leave_out")
     )
     assert settings.read({"MASKWRIGHT_MASK_WORK": "0"}).mask_work == 0
 
@@ -125,7 +126,7 @@ def test_what_is_not_enforced_is_refused_if_that_is_asked_for(tokenizer, caplog)
     for request_id in (None, "r3", "r4"):
         grammars.get(Spec("json", schema), request_id)
     assert len(caplog.records) == 1
-    assert "request r3: not enforced in the json" in caplog.text and "uniqueItems at the root: " in caplog.text
+    assert "request r3: not enforced in the json: " in caplog.text and "uniqueItems at the root: " in caplog.text
 
 
 def test_what_cannot_be_compiled_is_compiled_once(tokenizer, monkeypatch):

@@ -35,6 +35,9 @@ pub(super) struct Others {
     pub(super) comma: ExprId,
 }
 
+/// Work units to spell the strings of a language: a complement is one among all strings.
+const BY_LANGUAGE: u64 = 40;
+
 impl<'a> Lowering<'_, 'a> {
     /// The members whose keys are not named, by the witnesses that they are taken for.
     pub(super) fn others(
@@ -186,6 +189,7 @@ impl<'a> Lowering<'_, 'a> {
             denied = Regex::union([denied, self.notation.strings(&keys)]);
         }
         // Keys have the canonical spelling, so leaving out that of a name leaves out the name.
+        self.graph.spend(place, keys.iter().map(|keys| BY_LANGUAGE + keys.size()).sum())?;
         let allowed: Vec<Regex> = keys.iter().map(|keys| self.notation.strings(keys)).collect();
         Ok(match allowed.is_empty() {
             true => self.notation.canonical_string.difference(&denied),

@@ -36,7 +36,7 @@ from maskwright.integrations._serving.lanes import Lanes
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import Options
 from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, whitespace_of, why_refused
-from maskwright.integrations._serving.text import Batch, Text, first_matcher
+from maskwright.integrations._serving.text import Batch, Text, any_allowed, first_matcher
 
 if TYPE_CHECKING:
     import torch
@@ -139,6 +139,7 @@ def register() -> None:
     StructuredOutputBackend.register(Backend)
     StructuredOutputGrammar.register(Text)
     _take_slot()
+    _leave_tags_to_the_check()
     for name, (function, _) in _WRAPPED.items():
         owner, method = name.split(".")
         _wrap(owners[owner], method, function)
@@ -179,6 +180,24 @@ def _take_slot() -> None:
     slot.validate_structured_output_request_outlines = lambda params: None
 
 
+def _leave_tags_to_the_check() -> None:
+    """Structural tags are checked by xgrammar when a request is read, on the thread of all requests, and an error does not say what is
+    wrong. Only their nesting stays checked there.
+    """
+    try:
+        import vllm.entrypoints.generate.base.protocol as protocol
+        from vllm.sampling_params import check_json_nesting
+
+        protocol.validate_structural_tag_payload  # noqa: B018
+    except (ImportError, AttributeError):
+        return
+
+    def validate(payload: Any, *, parameter: str) -> None:
+        check_json_nesting(payload, structural_tag=True)
+
+    protocol.validate_structural_tag_payload = validate
+
+
 def _wrap(owner: Any, name: str, function: Any) -> None:
     """Puts a function, which is given the method in its place first, in the place of a method."""
     method = getattr(owner, name)
@@ -198,20 +217,9 @@ def _validate(method: Any, params: Any, model_config: Any, structured_outputs_co
     asked = params.structured_outputs
     if config is None or asked is None:
         return
-    from vllm.exceptions import VLLMValidationError
     from vllm.v1.structured_output.request import get_structured_output_key
 
-    class Refusal(VLLMValidationError):  # type: ignore[misc]
-        """Its text does not repeat the parameter's name."""
-
-        def __init__(self, reason: str, parameter: str, said: str, error: Exception) -> None:
-            metrics.count("maskwright_requests_refused", reason=reason)
-            self.said = f"{said}: {one_line(error)}"
-            super().__init__(self.said, parameter=parameter)
-
-        def __str__(self) -> str:
-            return self.said
-
+    Refusal = _refusal()
     request_type, text = get_structured_output_key(asked)
     parameter = f"structured_outputs.{request_type.name.lower()}"
     try:
@@ -230,12 +238,36 @@ def _validate(method: Any, params: Any, model_config: Any, structured_outputs_co
     stops = params.stop_token_ids or None
     limit = params.max_tokens if _has_limit(params, chosen) else None
     try:
-        first_matcher(grammar, limit, stops)
+        matcher = first_matcher(grammar, limit, stops)
         if (looked_up := grammars.looked_up(spec)) is not None:
             looked_up.add(limit, stops)
     except ValueError as error:
         given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
         raise Refusal("limit", parameter if limit is None else "max_tokens", f"structured_outputs with{given}", error) from error
+
+
+    allowed = params.allowed_token_ids
+    if allowed and not any_allowed(matcher, allowed):
+        raise Refusal("tokens", "allowed_token_ids", "allowed_token_ids", ValueError("none of them begins a text of the grammar"))
+
+
+@functools.cache
+def _refusal() -> Any:
+    """The class of vLLM's errors for requests that are refused."""
+    from vllm.exceptions import VLLMValidationError
+
+    class Refusal(VLLMValidationError):  # type: ignore[misc]
+        """Its text does not repeat the parameter's name."""
+
+        def __init__(self, reason: str, parameter: str, said: str, error: Exception) -> None:
+            self.reason = reason
+            self.said = f"{said}: {one_line(error)}"
+            super().__init__(self.said, parameter=parameter)
+
+        def __str__(self) -> str:
+            return self.said
+
+    return Refusal
 
 
 class _Checked:
@@ -264,6 +296,7 @@ def _start_engine(method: Any, manager: Any, *rest: Any, **keywords: Any) -> Non
 def _say_hello() -> None:
     """Once in each process that uses this. When the adapter is registered, vLLM has not set up its log."""
     log.follow(logging.getLogger("vllm"))
+    log.leave_out(logging.getLogger("vllm"), _refusal())
     metrics.started()
     LOG.info("structured outputs are those of Maskwright %s; %s", __version__, options.read())
 
@@ -306,10 +339,16 @@ async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, p
     if getattr(params, "structured_outputs", None) is not None:
         config = engine.vllm_config
         given = config.model_config, config.structured_outputs_config, engine.input_processor.tokenizer
-        if not _takes_no_time(params, *given):
-            await asyncio.wrap_future(_lanes().submit(params._validate_structured_outputs, *given))
-        else:
-            metrics.observe("maskwright_check_seconds", 0.0)
+        try:
+            if _takes_no_time(params, *given):
+                params._validate_structured_outputs(*given)
+                metrics.observe("maskwright_check_seconds", 0.0)
+            else:
+                await asyncio.wrap_future(_lanes().submit(params._validate_structured_outputs, *given))
+        except _refusal() as refusal:
+            metrics.count("maskwright_requests_refused", reason=refusal.reason)
+            LOG.info("request %s is refused: %s", request_id, refusal.said)
+            raise
     return await method(engine, request_id, prompt, params, *rest, **keywords)
 
 

@@ -23,6 +23,19 @@ def follow(host: logging.Logger) -> None:
         LOG.propagate = False
 
 
+def leave_out(host: logging.Logger, kind: type[BaseException]) -> None:
+    """Drops the lines, and so the tracebacks, that `host` writes of exceptions of a kind, which have had a line here."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], kind))
+
+    owner: logging.Logger | None = host
+    while owner is not None:
+        for handler in owner.handlers:
+            handler.addFilter(is_other)
+        owner = owner.parent if owner.propagate else None
+
+
 def _named(record: logging.LogRecord) -> bool:
     record.msg, record.args = f"{record.name}: {record.getMessage()}", None
     return True

@@ -44,6 +44,8 @@ class Options(NamedTuple):
     """How many compilations that take more than some 50 ms run at a time. None for one for each eight cores, and at least one."""
     n_kept: int = 512
     """How many grammars are kept, and errors of those that cannot be compiled. Their tables share the compiler's memory limit."""
+    logs_schemas: bool = False
+    """Whether lines of the log may have schemas."""
     threads: int | None = None
     """How many threads fill masks; None for the compiler's own choice."""
     n_drafting: int | None = None
@@ -141,6 +143,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "compile_bytes": ("MASKWRIGHT_COMPILE_BYTES", _at_least(int, 1), "a whole number of at least 1"),
     "n_long": ("MASKWRIGHT_LONG_COMPILATIONS", _at_least(int, 1), "a whole number of at least 1"),
     "n_kept": ("MASKWRIGHT_GRAMMARS", _at_least(int, 1), "a whole number of at least 1"),
+    "logs_schemas": ("MASKWRIGHT_LOG_SCHEMAS", _switch, "1 or 0"),
     "threads": ("MASKWRIGHT_THREADS", _at_least(int, 1), "a whole number of at least 1"),
     "n_drafting": ("MASKWRIGHT_DRAFTING_REQUESTS", _at_least(int, 0), "a whole number of at least 0"),
     "has_limit": ("MASKWRIGHT_LIMIT", _switch, "1 or 0"),

@@ -19,17 +19,19 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from maskwright._maskwright import BatchError, CompiledGrammar, Matcher, fill_next_token_bitmask_batch
 from maskwright.integrations._serving import metrics
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import Spelling
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 
@@ -152,12 +154,12 @@ class Text:
         return forced
 
     def count_accepted(self, tokens: list[int]) -> None:
-        """Counts the drafted ones among the tokens of a step."""
+        """Counts the drafted ones among the tokens of a step: all but the last, which the model sampled after those that it accepted."""
         (draft, n_others), self._draft = self._draft, ([], 0)
-        n_alike = next((i for i, pair in enumerate(zip(draft, tokens, strict=False)) if pair[0] != pair[1]), min(len(draft), len(tokens)))
-        n_taken, n_forced = max(n_alike - n_others, 0), len(draft) - n_others
+        n_accepted, n_forced = max(len(tokens) - 1, 0), len(draft) - n_others
+        n_taken = min(max(n_accepted - n_others, 0), n_forced)
         metrics.count("maskwright_forced_tokens_accepted", n_taken)
-        if n_forced > 0 and n_alike >= n_others:
+        if n_forced > 0 and n_accepted >= n_others:
             self._reach = n_taken + 1 if n_taken < n_forced else min(2 * self._reach, _MAX_REACH)
 
     def rollback(self, num_tokens: int) -> None:
@@ -189,7 +191,7 @@ class Text:
                 return
             start = time.perf_counter()
             matcher.fill_next_token_bitmask(bitmask, batch_index)
-            _count_masks([matcher], time.perf_counter() - start)
+            _count_masks([(self._grammar, matcher)], time.perf_counter() - start)
         except Exception as error:
             self._fail(error)
             bitmask[batch_index] = -1
@@ -284,6 +286,14 @@ def first_matcher(grammar: CompiledGrammar, limit: int | None, stop_token_ids: S
     return Matcher(grammar, limit, stop_token_ids)
 
 
+def any_allowed(matcher: Matcher, tokens: Iterable[int]) -> bool:
+    """Whether one of some tokens may come next, or that is not known."""
+    n_words = (matcher.grammar.tokenizer.vocab_size + 31) // 32
+    mask = np.zeros((1, n_words), dtype=np.int32)
+    matcher.fill_next_token_bitmask(mask)
+    return matcher.mask_status != "exact" or any(mask[0, token // 32] >> token % 32 & 1 for token in tokens if token < n_words * 32)
+
+
 class LookedUp:
     """The smallest limits that matchers of a grammar were given, by stop tokens. Greater ones take no time.
 
@@ -339,15 +349,27 @@ class Batch:
                     text._fail(errors[row])
                     mask[row] = -1
         try:
-            _count_masks([matcher for _, matcher, _, row in rows if row not in errors], time.perf_counter() - start)
+            filled = [(text._grammar, matcher) for text, matcher, _, row in rows if row not in errors]
+            _count_masks(filled, time.perf_counter() - start)
         except Exception as error:
             LOG.warning("the masks of a step are not counted: %s", error)
 
 
-def _count_masks(matchers: Sequence[Matcher], seconds: float) -> None:
-    n_bounds = sum(matcher.mask_status == "bound" for matcher in matchers)
-    metrics.count("maskwright_masks", len(matchers) - n_bounds, status="exact")
-    metrics.count("maskwright_masks", n_bounds, status="bound")
+#: So many masks of a grammar are its first ones, in which most of its tables are made.
+_N_FIRST = 200
+#: How many masks each grammar had, as far as that.
+_N_MASKS: WeakKeyDictionary[CompiledGrammar, int] = WeakKeyDictionary()
+
+
+def _count_masks(filled: Sequence[tuple[CompiledGrammar, Matcher]], seconds: float) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    for grammar, matcher in filled:
+        n_masks = _N_MASKS.get(grammar, 0)
+        if n_masks < _N_FIRST:
+            _N_MASKS[grammar] = n_masks + 1
+        counts["bound" if matcher.mask_status == "bound" else "exact", "new" if n_masks < _N_FIRST else "known"] += 1
+    for (status, age), n_masks in counts.items():
+        metrics.count("maskwright_masks", n_masks, status=status, grammar=age)
     metrics.observe("maskwright_mask_seconds", seconds)
 
 
