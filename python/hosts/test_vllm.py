@@ -433,10 +433,11 @@ def hard(n):
     if n % 3 == 0:
         branches = [{"if": {"required": [f"k{n}_{i}"]}, "then": {"required": [f"p{n}_{i}"]}} for i in range(200)]
         return {"allOf": branches}
-    own = {"properties": {f"z{n}": {"$ref": "#"}}}
     if n % 3 == 1:
+        own = {"properties": {f"z{n}": {"$ref": "#"}}}
         return {"not": own, **own}
-    return {"enum": [{"a": i, "b": {"c": [f"{n} {i}"]}} for i in range(8_000)]}
+    text = (Path(__file__).parent / "recursive.json").read_text(encoding="utf-8")
+    return json.loads(text.replace('"a"', f'"a{n}"'))
 
 
 def test_compilations_hold_up_no_known_grammar():
@@ -445,8 +446,10 @@ def test_compilations_hold_up_no_known_grammar():
     known = [("known", pattern, is_match("[0-9]{24}"))] * 10
     free = [("free", {"extra_body": {"ignore_eos": True}}, lambda text: None)] * 10
     hostile_ones = [(f"hard {n}", extra(json=hard(n)), lambda text: json.loads(text)) for n in range(24)]
-    # The grammar is known, and the limit is not: the answer comes from the check alone.
-    checks = [("check", {**pattern, "max_tokens": 3 + n}, None) for n in range(10)]
+    # The answer comes from the check alone: of a grammar and a limit that are known, with a wrong option, and of a limit that is not known.
+    wrong = {"extra_body": {**pattern["extra_body"], "vllm_xargs": {"maskwright_numbers": "x"}}}
+    checks = [("check", wrong, None) for n in range(10)]
+    limits = [("limit", {**pattern, "max_tokens": 3 + n}, None) for n in range(10)]
     with Server("hard", **ON) as server:
         all_valid(server.run(known[:1], max_tokens=40))
         server.run(free, max_tokens=25)
@@ -472,24 +475,27 @@ def test_compilations_hold_up_no_known_grammar():
                 await asyncio.sleep(0.3)
                 both = asyncio.gather(some(known, 0, max_tokens=25, stream_every=None), some(free, 0, max_tokens=25, stream_every=None))
                 await asyncio.sleep(0.2)
-                answers.append(await some(checks, 0, max_tokens=None, stream_every=None))
+                for jobs in (checks, limits):
+                    answers.append(await some(jobs, 0, max_tokens=25, stream_every=None))
                 answers.extend(await both)
                 answers.append(await hard_ones)
                 watching.cancel()
 
         asyncio.run(all_at_once())
-        checked, of_known, of_free, of_hard = answers
+        checked, of_limits, of_known, of_free, of_hard = answers
         seconds = [[each.seconds for each in some] for some in answers]
-        print(f"\nchecks {max(seconds[0]):.2f} s, known {mean(seconds[1]):.2f} s, free {mean(seconds[2]):.2f} s, ", end="")
-        print(f"hard {max(seconds[3]):.1f} s; memory {before} MB, at most {most} MB")
+        print(f"\nchecks {max(seconds[0]):.2f} s, with unknown limits {max(seconds[1]):.2f} s, ", end="")
+        print(f"known {mean(seconds[2]):.2f} s, free {mean(seconds[3]):.2f} s, ", end="")
+        print(f"hard {max(seconds[4]):.1f} s; memory {before} MB, at most {most} MB")
         print("checked:", server.metric("maskwright_check_seconds_count"), "in all", server.metric("maskwright_check_seconds_sum"), "s")
         all_valid(of_known)
-        assert all("the shortest takes" in each.error for each in checked), checked
+        assert all("maskwright_numbers" in each.error for each in checked), checked
+        assert all("the shortest takes" in each.error for each in of_limits), of_limits
         assert {each.error is None for each in of_free} == {True}
         assert not [each for each in of_hard if each.error and each.error.startswith("500")]
-        assert max(seconds[0]) <= 0.3 and mean(seconds[1]) <= 1.3 * mean(seconds[2])
+        assert max(seconds[0]) <= 0.3 and mean(seconds[2]) <= 1.3 * mean(seconds[3])
         assert most - before <= 600
-        assert server.metric("maskwright_requests_refused_total", reason="work") == 8
+        assert server.metric("maskwright_requests_refused_total", reason="work") == 16 + 2
         with load(8):
             again = server.run(hostile_ones[:3], max_tokens=60, stream_every=None)
         assert verdicts(again) == idle == verdicts(of_hard[:3])

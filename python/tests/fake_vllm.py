@@ -87,8 +87,9 @@ def classes():
     """New classes each time, for tests that replace their methods."""
 
     class SamplingParams:
-        def __init__(self, max_tokens=None, stop_token_ids=(), extra_args=None, **asked):
+        def __init__(self, max_tokens=None, stop_token_ids=(), extra_args=None, allowed_token_ids=None, **asked):
             self.max_tokens, self.stop_token_ids, self.extra_args = max_tokens, list(stop_token_ids), extra_args
+            self.allowed_token_ids = allowed_token_ids
             self.structured_outputs = Asked(**asked) if asked else None
             self.all_stop_token_ids = {*stop_token_ids, EOS}
 

@@ -407,7 +407,7 @@ def test_what_is_not_enforced_is_logged_once(host, caplog):
             requests = [Request(str(n), host.params(max_tokens=40, json=schema)) for n in range(3)]
             engine.add(*requests)
             assert all(engine.failure(request) is None for request in requests)
-    lines = [line for line in caplog.messages if "not enforced in the json " in line]
+    lines = [line for line in caplog.messages if "not enforced in the json" in line]
     assert len(lines) == 1 and "uniqueItems at /properties/a/not: it is not enforced below `not`" in lines[0], caplog.text
 
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import functools
 import json
 import logging
 from collections.abc import Callable, Sequence
@@ -170,12 +171,10 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
 
 
 class Backend(BaseGrammarBackend):  # type: ignore[misc]
-    """Compiles what requests ask for, in threads of its own."""
+    """Compiles what requests ask for, in threads of our own."""
 
     def __init__(self, compiler: Compiler, chosen: Options) -> None:
         super().__init__()
-        self.executor.shutdown(wait=False)
-        self.executor = Lanes(chosen.n_long)
         self._grammars = Grammars(compiler, chosen)
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
@@ -387,6 +386,12 @@ def _take_in(method: Any, manager: Any, req: Any) -> bool:
 _ASKED = ("json_schema", "regex", "ebnf", "structural_tag")
 
 
+@functools.cache
+def _lanes() -> Lanes:
+    """The threads of this process."""
+    return Lanes(_server.n_long)
+
+
 def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
     """A grammar and whether it is ready. It is not until the limit has been looked up."""
     taken = _taken
@@ -421,7 +426,8 @@ def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reason
             text.look_up(taken.limit)
         return made
 
-    future: Future[Any] = backend.executor.submit(contextvars.Context().run, make)
+    submit = _lanes().submit if known is None else _lanes().submit_known
+    future: Future[Any] = submit(contextvars.Context().run, make)
     return future, False
 
 

@@ -318,8 +318,8 @@ def _lanes() -> Lanes:
     return Lanes(options.read().n_long)
 
 
-def _takes_no_time(params: Any, model_config: Any, config: Any, tokenizer: Any) -> bool:
-    """Whether a request can be checked at once, because its grammar is known and its limit is not near."""
+def _what_is_known(params: Any, model_config: Any, config: Any, tokenizer: Any) -> tuple[bool, bool]:
+    """Whether a request's grammar is known, and whether the request can be checked at once, because its limit is not near either."""
     from vllm.v1.structured_output.request import get_structured_output_key
 
     asked = params.structured_outputs
@@ -329,10 +329,10 @@ def _takes_no_time(params: Any, model_config: Any, config: Any, tokenizer: Any) 
         request_type, text = get_structured_output_key(asked)
         looked_up = grammars.looked_up(spec_of(request_type, text, chosen, config, asked))
     except ValueError:
-        # The check says what is wrong.
-        return False
+        # The check says what is wrong, before it compiles anything.
+        return True, True
     limit = params.max_tokens if _has_limit(params, chosen) else None
-    return looked_up is not None and looked_up.has(limit, params.stop_token_ids)
+    return looked_up is not None, looked_up is not None and looked_up.has(limit, params.stop_token_ids)
 
 
 async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **keywords: Any) -> Any:
@@ -340,11 +340,13 @@ async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, p
         config = engine.vllm_config
         given = config.model_config, config.structured_outputs_config, engine.input_processor.tokenizer
         try:
-            if _takes_no_time(params, *given):
+            is_known, is_quick = _what_is_known(params, *given)
+            if is_quick:
                 params._validate_structured_outputs(*given)
                 metrics.observe("maskwright_check_seconds", 0.0)
             else:
-                await asyncio.wrap_future(_lanes().submit(params._validate_structured_outputs, *given))
+                submit = _lanes().submit_known if is_known else _lanes().submit
+                await asyncio.wrap_future(submit(params._validate_structured_outputs, *given))
         except _refusal() as refusal:
             metrics.count("maskwright_requests_refused", reason=refusal.reason)
             LOG.info("request %s is refused: %s", request_id, refusal.said)

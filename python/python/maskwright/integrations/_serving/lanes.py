@@ -1,7 +1,7 @@
 """Threads for what requests wait for, in which a few long compilations hold up no others. Knows no server.
 
-A call begins in the quick lane, where it may do little work. One that needs more (`Later`) is called again in the long lane, which does few
-at a time. One that needs what another call is making leaves its thread, and is called again once that is made. So calls must be repeatable:
+A call begins in the quick lane, where it may do little work; those of grammars that are known in one of their own. One that needs more
+(`Later`) is called again in the long lane, which does few at a time. One that needs what another call is making leaves its thread, and is called again once that is made. So calls must be repeatable:
 what they make is kept where the next call finds it, and an exception says that they have not begun.
 """
 
@@ -66,19 +66,27 @@ class Lanes:
     def __init__(self, n_long: int | None = None) -> None:
         n_cores = os.cpu_count() or 1
         self._quick = ThreadPoolExecutor(min(max(n_cores // 2, 2), 8), "maskwright-quick")
+        self._known = ThreadPoolExecutor(2, "maskwright-known")
         self._long = ThreadPoolExecutor(n_long or max(n_cores // 8, 1), "maskwright-long")
 
-    def submit(self, call: Callable[..., Any], /, *args: Any, **keywords: Any) -> Future[Any]:
+    def submit(self, call: Callable[..., Any], /, *args: Any) -> Future[Any]:
         """Calls in the quick lane, and later in the long one if need be."""
+        return self._begin(self._quick, call, *args)
+
+    def submit_known(self, call: Callable[..., Any], /, *args: Any) -> Future[Any]:
+        """The same for a call that has no grammar to compile, most probably."""
+        return self._begin(self._known, call, *args)
+
+    def _begin(self, lane: ThreadPoolExecutor, call: Callable[..., Any], *args: Any) -> Future[Any]:
         answer: Future[Any] = Future()
         begin = time.perf_counter()
         answer.add_done_callback(lambda _: metrics.observe("maskwright_check_seconds", time.perf_counter() - begin))
-        self._quick.submit(self._run, answer, lambda: call(*args, **keywords), _QUICK_WORK)
+        lane.submit(self._run, answer, lambda: call(*args), _QUICK_WORK)
         return answer
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """See `concurrent.futures.Executor.shutdown`."""
-        for lane in (self._quick, self._long):
+        for lane in (self._known, self._quick, self._long):
             lane.shutdown(wait, cancel_futures=cancel_futures)
 
     def _run(self, answer: Future[Any], call: Callable[[], Any], work: int | None) -> None:
