@@ -34,7 +34,7 @@ Compile and fill masks on as many threads as you like; a process that forks mean
 
 import os
 
-from maskwright import _maskwright
+from maskwright import _allocator, _maskwright  # noqa: F401
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._decoder import Decoder
 from maskwright._maskwright import (
