@@ -4,7 +4,7 @@ usage: hostile.py TOKENIZER [N_RANDOM [SEED [WORK]]]
 
 Each grammar is walked with and without a limit on tokens: random tokens of the masks, until the text ends. Times are of the processor, of
 this thread. Fails if a mask takes more than MAX_MS, is empty, or has a token that is then refused, or if a walk under a limit does not end
-in time with a text of the grammar. Grammars that are refused, or take longer to compile than a server waits, are listed and not walked.
+in time with a text of the grammar. Grammars that are refused are listed and not walked.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import random
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -21,30 +20,29 @@ import maskwright
 import numpy as np
 
 MAX_MS = 50.0
-SECONDS_TO_COMPILE = 5.0
 N_STEPS = 60
 
-Compile = Callable[[Any, Any], Any]
+Compile = Callable[[Any], Any]
 
 
 def schema(value: Any, **options: Any) -> Compile:
-    return lambda compiler, cancel: compiler.compile_json_schema(value, cancel=cancel, **options)
+    return lambda compiler: compiler.compile_json_schema(value, **options)
 
 
 def regex(pattern: str) -> Compile:
-    return lambda compiler, cancel: compiler.compile_regex(pattern, cancel=cancel)
+    return lambda compiler: compiler.compile_regex(pattern)
 
 
 def gbnf(source: str) -> Compile:
-    return lambda compiler, cancel: compiler.compile_gbnf(source, cancel=cancel)
+    return lambda compiler: compiler.compile_gbnf(source)
 
 
 def lark(source: str, **options: Any) -> Compile:
-    return lambda compiler, cancel: compiler.compile_lark(source, cancel=cancel, **options)
+    return lambda compiler: compiler.compile_lark(source, **options)
 
 
 def builtin(name: str, **options: Any) -> Compile:
-    return lambda compiler, cancel: compiler.compile_builtin(name, cancel=cancel, **options)
+    return lambda compiler: compiler.compile_builtin(name, **options)
 
 
 def strings(*patterns: str, **more: Any) -> dict[str, Any]:
@@ -161,16 +159,6 @@ def drawn(n: int, seed: int) -> dict[str, tuple[Compile, list[int]]]:
     return cases
 
 
-def compiled(compiler: Any, compile_one: Compile) -> Any:
-    cancel = maskwright.CancelToken()
-    timer = threading.Timer(SECONDS_TO_COMPILE, cancel.cancel)
-    timer.start()
-    try:
-        return compile_one(compiler, cancel)
-    finally:
-        timer.cancel()
-
-
 class Walk:
     """One walk, and the longest that a call took, in milliseconds."""
 
@@ -213,8 +201,8 @@ def main() -> None:
     for name, (compile_one, limits) in (known() | drawn(n_random, seed)).items():
         compiler = maskwright.Compiler(tokenizer, {"mask_work": work} if work else {})
         try:
-            grammar = compiled(compiler, compile_one)
-        except (ValueError, maskwright.LimitError, maskwright.CancelledError) as error:
+            grammar = compile_one(compiler)
+        except ValueError as error:
             print(f"{'refused':9} {'':48} {name[:60]}: {str(error)[:80]}")
             continue
         for limit in [None, *limits]:

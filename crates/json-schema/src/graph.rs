@@ -47,9 +47,9 @@ use crate::documents::Documents;
 use crate::draft::Draft;
 use crate::error::Kind;
 use crate::excluded::Surroundings;
-use crate::graph::logic::Logic;
 use crate::json_types::kind_of;
 use crate::loose::{Loose, Losses, Side};
+use crate::meanings::Meanings;
 use crate::node_id::NodeId;
 use crate::report::{Entry, Place, PlaceId, Step};
 use crate::resources::Resources;
@@ -79,7 +79,7 @@ pub(crate) struct Graph<'a> {
     /// Nodes by the address of their constant in the document.
     constants: FxHashMap<usize, NodeId>,
     intersections: FxHashMap<Rc<[NodeId]>, NodeId>,
-    logic: Logic<'a>,
+    meanings: Meanings<'a>,
     complements: FxHashMap<NodeId, NodeId>,
     /// Which languages are empty, of those that had to be searched.
     pub(crate) empties: FxHashMap<Regex, bool>,
@@ -179,7 +179,7 @@ impl<'a> Graph<'a> {
             schemas: FxHashMap::default(),
             constants: FxHashMap::default(),
             intersections: FxHashMap::default(),
-            logic: Logic::default(),
+            meanings: Meanings::default(),
             complements: FxHashMap::default(),
             empties: FxHashMap::default(),
             sizes: FxHashMap::default(),

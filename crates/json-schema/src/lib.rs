@@ -96,6 +96,7 @@ mod json_types;
 mod json_value;
 mod loose;
 mod lower;
+mod meanings;
 mod missing;
 mod multiples;
 mod names;

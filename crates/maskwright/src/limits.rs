@@ -33,8 +33,7 @@ pub struct Limits {
     /// Work units, of some 20 ns, that one mask may take, and one call that accepts or checks tokens; `None` for no limit of this kind. If
     /// they do not suffice, the mask has the tokens that are proven to be allowed by then, and its
     /// [status](crate::Matcher::mask_status) is a bound; if none is proven, one is looked for with more work. A token that is not decided is
-    /// refused, unless the last mask had it. The same mask may have more tokens when it is asked for again, because more is known. With a
-    /// lexer, what the lexer itself does is not counted.
+    /// refused, unless the last mask had it. The same mask may have more tokens when it is asked for again, because more is known.
     pub mask_work: Option<u64>,
     /// Bytes that the rows (what terminals say about the vocabulary) of a compiler may take before they are dropped and made
     /// anew when needed.

@@ -94,7 +94,7 @@ enum Notation {
 impl Notation {
     /// About how many bytes its text takes once it is read.
     fn bytes_to_read(&self) -> usize {
-        const BY_OBJECT: usize = 256;
+        const BY_OBJECT: usize = 320;
         const BY_MEMBER: usize = 112;
         const BY_ITEM: usize = 100;
         match self {

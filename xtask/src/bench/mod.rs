@@ -2,7 +2,8 @@
 //!
 //! * `maskbench`: compile, first mask, masks and commits over MaskBench, with the verdicts checked.
 //! * `pains`: what other engines fall over, with the answers checked.
-//! * `hostile`: masks in a bounded amount of work under hostile grammars; a mask that is empty or takes over 50 ms fails.
+//! * `hostile`: compilations of hostile schemas, and masks in a bounded amount of work under hostile grammars. A compilation over 2 s or
+//!   200 MB fails, and a mask that is empty or takes over 50 ms.
 //! * `limits`: steps of many sequences under limits on tokens.
 //! * `likeliest`: the likeliest text of real patterns, beside a dense dynamic program in numpy; both must agree.
 //! * `instructions`: instructions instead of time, of a small fixed set; without Python.
@@ -41,12 +42,12 @@ pub(crate) enum Bench {
         #[arg(long)]
         tokenizer: PathBuf,
     },
-    /// Random walks under hostile grammars, masks in a bounded amount of work.
+    /// Compilations of hostile schemas; random walks under hostile grammars, masks in a bounded amount of work.
     Hostile {
         /// A tokenizer.json.
         #[arg(long)]
         tokenizer: PathBuf,
-        /// How many random grammars there are beside the known ones.
+        /// How many random schemas, and random grammars, there are beside the known ones.
         #[arg(long, default_value_t = 200)]
         random: u32,
     },
@@ -120,7 +121,10 @@ pub(crate) fn run_bench(bench: &Bench) -> anyhow::Result<()> {
         }
         Bench::Hostile { tokenizer, random } => {
             let tokenizer = tokenizer.canonicalize()?;
-            let mut program = Command::new(python_env::with_peers(&PEERS)?);
+            let python = python_env::with_peers(&[&PEERS[..], &["jsonschema"]].concat())?;
+            let mut compilations = Command::new(&python);
+            run(compilations.arg(root().join("xtask/bench/hostile_compile.py")).arg(random.to_string()))?;
+            let mut program = Command::new(python);
             program.arg(root().join("xtask/bench/hostile.py")).arg(tokenizer);
             run(program.arg(random.to_string()))
         }

@@ -9,7 +9,6 @@
 
 use std::rc::Rc;
 
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::{Graph, Source};
@@ -29,19 +28,6 @@ const MAX_REFERENCES: usize = 32;
 /// How many values a schema may have to be compared by its text.
 const MAX_VALUES: usize = 64;
 
-/// What is known of the nodes' diagrams.
-#[derive(Default)]
-pub(crate) struct Logic<'a> {
-    diagrams: Diagrams,
-    /// By node, as far as they were asked for.
-    meanings: Vec<Option<Diagram>>,
-    /// By diagram, and the order of the schemas that give properties their order.
-    nodes: FxHashMap<(Diagram, Rc<[Diagram]>), NodeId>,
-    /// By the address of the schema that they stand for.
-    variables: FxHashMap<usize, Diagram>,
-    by_text: FxHashMap<(Home, String), &'a Value>,
-}
-
 impl<'a> Graph<'a> {
     /// The node of the values that are in both of `left` and `right`, which are all of `members`: one that is known, or a new one that
     /// `push` makes.
@@ -52,12 +38,12 @@ impl<'a> Graph<'a> {
         push: impl FnOnce(&mut Self) -> NodeId,
     ) -> NodeId {
         let (a, b) = (self.meaning(left), self.meaning(right));
-        let size = self.logic.diagrams.size();
-        let both = self.logic.diagrams.both(a, b, MAX_DEPTH, MAX_WORK);
-        let n_new = self.logic.diagrams.size() - size;
+        let size = self.meanings.diagrams.size();
+        let both = self.meanings.diagrams.both(a, b, MAX_DEPTH, MAX_WORK);
+        let n_new = self.meanings.diagrams.size() - size;
         self.charge(n_new as u64);
         self.fuel.hold(n_new * Diagrams::BYTES);
-        let both = both.unwrap_or_else(|| self.logic.diagrams.new_variable());
+        let both = both.unwrap_or_else(|| self.meanings.diagrams.new_variable());
         let order = members.iter().filter(|&&member| self.is_schema(member));
         let order =
             order.copied().collect::<Vec<_>>().into_iter().map(|member| self.meaning(member)).collect();
@@ -79,7 +65,7 @@ impl<'a> Graph<'a> {
             return false;
         }
         let (inner, outer) = (self.meaning(inner), self.meaning(outer));
-        self.logic.diagrams.both(inner, !outer, MAX_DEPTH, MAX_WORK) == Some(Diagram::FALSE)
+        self.meanings.diagrams.both(inner, !outer, MAX_DEPTH, MAX_WORK) == Some(Diagram::FALSE)
     }
 
     fn node_with(
@@ -93,7 +79,7 @@ impl<'a> Graph<'a> {
             Diagram::FALSE => return NodeId::NEVER,
             _ => {}
         }
-        if let Some(&node) = self.logic.nodes.get(&(meaning, order.clone())) {
+        if let Some(&node) = self.meanings.nodes.get(&(meaning, order.clone())) {
             return node;
         }
         let node = push(self);
@@ -102,32 +88,32 @@ impl<'a> Graph<'a> {
     }
 
     fn keep(&mut self, node: NodeId, meaning: Diagram, order: Rc<[Diagram]>) {
-        let meanings = &mut self.logic.meanings;
+        let meanings = &mut self.meanings.of_nodes;
         if meanings.len() <= node.index() {
             meanings.resize(node.index() + 1, None);
         }
         meanings[node.index()] = Some(meaning);
-        self.logic.nodes.entry((meaning, order)).or_insert(node);
+        self.meanings.nodes.entry((meaning, order)).or_insert(node);
     }
 
     fn meaning(&mut self, node: NodeId) -> Diagram {
-        if let Some(&Some(known)) = self.logic.meanings.get(node.index()) {
+        if let Some(&Some(known)) = self.meanings.of_nodes.get(node.index()) {
             return known;
         }
         let meaning = match &self.nodes[node.index()].source {
             &Source::Schema(schema, _) if self.loose.is_none() => {
                 let stands_for = std::ptr::from_ref(self.stands_for(schema)) as usize;
-                match self.logic.variables.get(&stands_for) {
+                match self.meanings.variables.get(&stands_for) {
                     Some(&known) => known,
                     None => {
-                        let made = self.logic.diagrams.new_variable();
-                        self.logic.variables.insert(stands_for, made);
+                        let made = self.meanings.diagrams.new_variable();
+                        self.meanings.variables.insert(stands_for, made);
                         made
                     }
                 }
             }
             // Of two schemas with the same text one may be left out. Others are kept when they are made.
-            _ => self.logic.diagrams.new_variable(),
+            _ => self.meanings.diagrams.new_variable(),
         };
         self.keep(node, meaning, Rc::new([meaning]));
         meaning
@@ -157,7 +143,7 @@ impl<'a> Graph<'a> {
         }
         let mut n_values = MAX_VALUES;
         let Some(home) = self.home_of_references(schema, &mut n_values).flatten() else { return schema };
-        self.logic.by_text.entry((home, schema.to_string())).or_insert(schema)
+        self.meanings.by_text.entry((home, schema.to_string())).or_insert(schema)
     }
 
     /// What the references in a small schema are relative to; `None` if it is not small, or has a name, by which it may be meant.
