@@ -92,7 +92,8 @@ impl fmt::Display for AutomatonError {
             Kind::Search { limit } => {
                 write!(
                     f,
-                    "the expression needs more than the {limit} node visits in one search for a word allowed"
+                    "the expression needs more than the {limit} node visits in one search for a word allowed: patterns that hold together \
+                     need smaller counts, or fewer of them (the limit is `liveness_fuel`)"
                 )
             }
             Kind::Unsearched => f.write_str("a search for a word of the expression is still to be made"),
