@@ -93,25 +93,6 @@ def test_60_requests_at_once_and_a_bad_one(server):
     assert sum(bool(each.calls) for each in answers) >= 6
 
 
-def test_a_hostile_schema_holds_up_no_other_request(server):
-    """It would be compiled for 15 s, and is given up before; requests beside it are as fast as ever."""
-    schema = {"type": "integer"}
-    for _ in range(12):
-        schema = {"oneOf": [schema, {"type": "object", "properties": {"a": schema}}]}
-    doubled = "hostile", extra(json=schema), None
-    small = ("small", extra(choice=["yes", "no"]), is_one_of(["yes", "no"]))
-    start = time.monotonic()
-    answers = server.run([small] * 8, max_tokens=8)
-    alone = time.monotonic() - start
-    *answers, refused = server.run([small] * 8 + [doubled], max_tokens=8)
-    all_valid(answers)
-    slowest = max(each.seconds for each in answers)
-    print(f"\n8 small requests: {alone:.2f} s alone, {slowest:.2f} s beside a hostile one: {refused}")
-    assert "structured_outputs.json: " in refused.error and refused.seconds > 3
-    # How long they take alone depends on the machine; had they waited for the hostile one, it would be its 5 s more.
-    assert slowest < alone + 2
-
-
 def gaps(server, beside=()):
     """The largest gap in a stream of free text, in seconds, beside requests that begin after its first parts; and their answers."""
 
