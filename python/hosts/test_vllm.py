@@ -372,43 +372,6 @@ def test_what_reasoning_takes_is_not_the_text_s():
             assert n_cut_off <= server.log.read_text().count("which will be cut off: no text of the grammar")
 
 
-def test_offline_texts_and_beams(monkeypatch):
-    """`LLM` in this process."""
-    monkeypatch.setenv("MASKWRIGHT_VLLM", "1")
-    environment = {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    from vllm import LLM, SamplingParams
-    from vllm.exceptions import VLLMValidationError
-    from vllm.sampling_params import BeamSearchParams, StructuredOutputsParams
-
-    options = {"dtype": "bfloat16", "max_model_len": 256, "enforce_eager": True, "gpu_memory_utilization": 0.4}
-    llm = LLM(model=str(FOLDER), structured_outputs_config={"backend": "outlines"}, **options)
-    asked = [({"json": SCHEMAS["person"]}, is_json(SCHEMAS["person"])), ({"choice": ["yes", "no"]}, is_one_of(["yes", "no"]))]
-    asked += [({"regex": PATTERNS[0]}, is_match(PATTERNS[0])), ({"json_object": True}, is_json({"type": "object"}))]
-    params = [
-        SamplingParams(max_tokens=32, temperature=1, seed=n, structured_outputs=StructuredOutputsParams(**each))
-        for n, (each, _) in enumerate(asked * 4)
-    ]
-    outputs = llm.generate(["Ada Lovelace is"] * len(params), params, use_tqdm=False)
-    for output, (_, judge) in zip(outputs, asked * 4, strict=True):
-        judge(output.outputs[0].text)
-    refused = SamplingParams(max_tokens=3, structured_outputs=StructuredOutputsParams(json=SCHEMAS["person"]))
-    with pytest.raises(VLLMValidationError, match=r"fits 3 tokens: the shortest takes \d+"):
-        llm.generate(["Ada"], refused, use_tqdm=False)
-    # Without a max_tokens, what the context leaves is the limit.
-    for given in (None, 1000):
-        unlimited = SamplingParams(max_tokens=given, temperature=1, structured_outputs=StructuredOutputsParams(json_object=True))
-        prompt = {"prompt_token_ids": [100 + n for n in range(230)]}
-        (output,) = llm.generate([prompt], unlimited, use_tqdm=False)
-        assert isinstance(json.loads(output.outputs[0].text), dict) and output.outputs[0].finish_reason == "stop"
-    beams = BeamSearchParams(beam_width=3, max_tokens=20, structured_outputs=StructuredOutputsParams(regex=PATTERNS[0]))
-    (output,) = llm.beam_search([{"prompt": "The war ended on "}], beams)
-    print(f"\nbeams: {[sequence.text for sequence in output.sequences]}")
-    for sequence in output.sequences:
-        is_match(PATTERNS[0])(sequence.text.removeprefix("The war ended on ").removesuffix("<|im_end|>"))
-
-
 def hard(n):
     """A schema whose compilation reaches the limit on work, one of the kind that once made gigabytes, or a large one."""
     if n % 3 == 0:
@@ -483,6 +446,43 @@ def test_compilations_hold_up_no_known_grammar():
         after = memory_of(server.process.pid)
         print(f"memory after it: {after} MB")
         assert after - before <= 250
+
+
+def test_offline_texts_and_beams(monkeypatch):
+    """`LLM` in this process."""
+    monkeypatch.setenv("MASKWRIGHT_VLLM", "1")
+    environment = {"VLLM_CPU_KVCACHE_SPACE": "1", "OMP_NUM_THREADS": "2", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    from vllm import LLM, SamplingParams
+    from vllm.exceptions import VLLMValidationError
+    from vllm.sampling_params import BeamSearchParams, StructuredOutputsParams
+
+    options = {"dtype": "bfloat16", "max_model_len": 256, "enforce_eager": True, "gpu_memory_utilization": 0.4}
+    llm = LLM(model=str(FOLDER), structured_outputs_config={"backend": "outlines"}, **options)
+    asked = [({"json": SCHEMAS["person"]}, is_json(SCHEMAS["person"])), ({"choice": ["yes", "no"]}, is_one_of(["yes", "no"]))]
+    asked += [({"regex": PATTERNS[0]}, is_match(PATTERNS[0])), ({"json_object": True}, is_json({"type": "object"}))]
+    params = [
+        SamplingParams(max_tokens=32, temperature=1, seed=n, structured_outputs=StructuredOutputsParams(**each))
+        for n, (each, _) in enumerate(asked * 4)
+    ]
+    outputs = llm.generate(["Ada Lovelace is"] * len(params), params, use_tqdm=False)
+    for output, (_, judge) in zip(outputs, asked * 4, strict=True):
+        judge(output.outputs[0].text)
+    refused = SamplingParams(max_tokens=3, structured_outputs=StructuredOutputsParams(json=SCHEMAS["person"]))
+    with pytest.raises(VLLMValidationError, match=r"fits 3 tokens: the shortest takes \d+"):
+        llm.generate(["Ada"], refused, use_tqdm=False)
+    # Without a max_tokens, what the context leaves is the limit.
+    for given in (None, 1000):
+        unlimited = SamplingParams(max_tokens=given, temperature=1, structured_outputs=StructuredOutputsParams(json_object=True))
+        prompt = {"prompt_token_ids": [100 + n for n in range(230)]}
+        (output,) = llm.generate([prompt], unlimited, use_tqdm=False)
+        assert isinstance(json.loads(output.outputs[0].text), dict) and output.outputs[0].finish_reason == "stop"
+    beams = BeamSearchParams(beam_width=3, max_tokens=20, structured_outputs=StructuredOutputsParams(regex=PATTERNS[0]))
+    (output,) = llm.beam_search([{"prompt": "The war ended on "}], beams)
+    print(f"\nbeams: {[sequence.text for sequence in output.sequences]}")
+    for sequence in output.sequences:
+        is_match(PATTERNS[0])(sequence.text.removeprefix("The war ended on ").removesuffix("<|im_end|>"))
 
 
 def verdicts(answers):

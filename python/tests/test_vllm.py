@@ -613,11 +613,36 @@ def test_counters(counted, host):
     assert counted("maskwright_compilations_total", kind="regex", outcome="refused") == 1
     # Each is asked for by the server and by the engine.
     assert counted("maskwright_grammar_cache_hits_total") == 6 * len(ASKED) - n_kinds
-    assert [counted("maskwright_requests_refused_total", reason=reason) for reason in ("grammar", "limit", "options")] == [1, 1, 1]
     assert counted("maskwright_compile_seconds_count") == n_kinds + 2
     assert counted("maskwright_masks_total") == engine.n_masks
     assert counted("maskwright_mask_seconds_count") < engine.n_masks
     assert counted("maskwright_info", version=maskwright.__version__) == 1
+
+
+def test_refusals_are_counted_and_logged_once(counted, host, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "maskwright")
+    server, compile_spec = host.server(), specs.compile_spec
+
+    def limited(compiler, spec, cancel):
+        if spec.text == '["hard"]':
+            raise maskwright.LimitError("more work than the limit")
+        return compile_spec(compiler, spec, cancel)
+
+    monkeypatch.setattr(specs, "compile_spec", limited)
+    no, yes = [ord("n")], [ord("y")]
+    refused = {
+        "work": {"choice": ["hard"]},
+        "limit": {"choice": ["yes"], "max_tokens": 1},
+        "tokens": {"choice": ["yes"], "allowed_token_ids": no},
+        "options": {"choice": ["yes"], "extra_args": {"maskwright_x": 1}},
+        "grammar": {"regex": "("},
+    }
+    for n, (reason, asked) in enumerate(refused.items()):
+        with pytest.raises(Exception, match="structured_outputs|allowed_token_ids|vllm_xargs"):
+            asyncio.run(server.add_request(f"r{n}", "prompt", host.unchecked(**{"max_tokens": 9} | asked)))
+        assert counted("maskwright_requests_refused_total", reason=reason) == 1, reason
+        assert caplog.text.count(f"request r{n} is refused: ") == 1
+    asyncio.run(server.add_request("r", "prompt", host.unchecked(max_tokens=9, choice=["yes"], allowed_token_ids=no + yes)))
 
 
 def test_the_entry_point_is_declared():
