@@ -122,3 +122,22 @@ def test_a_list_of_tools_has_one_limit_together(tokenizer):
         for _ in range(100):
             grammars.compiler.compile_json_schema({"enum": list(range(20_000))}, cancel=token)
     assert token.is_cancelled
+
+
+def test_what_is_being_compiled_is_not_dropped(pool, tokenizer, monkeypatch):
+    """Those who wait for it would wait without an end."""
+    compile_spec, free = specs.compile_spec, threading.Event()
+
+    def slow(compiler, spec, cancel):
+        if spec.text == "slow":
+            assert free.wait(10)
+        return compile_spec(compiler, spec, cancel)
+
+    monkeypatch.setattr(specs, "compile_spec", slow)
+    grammars = Grammars(specs.compiler_of(tokenizer, Options()), Options(n_kept=2))
+    waiting = [pool.submit(grammars.get, Spec("regex", "slow")) for _ in range(3)]
+    for n in range(5):
+        grammars.get(Spec("regex", "a" * n))
+    free.set()
+    assert len({id(each.result(10)) for each in waiting}) == 1
+    assert len(grammars._kept) == 2

@@ -271,7 +271,7 @@ def test_what_is_known_is_checked_without_a_thread(host, monkeypatch):
         await server.add_request("r", "prompt", host.unchecked(choice=["yes"], **asked))
 
     asyncio.run(add(max_tokens=9))
-    monkeypatch.setattr(vllm, "_lanes", lambda: pytest.fail("a thread was asked"))
+    monkeypatch.setattr(lanes, "of_process", lambda: pytest.fail("a thread was asked"))
     for limit in (9, 10, 1000):
         asyncio.run(add(max_tokens=limit))
     for asked in ({"max_tokens": 8}, {"max_tokens": 9, "stop_token_ids": [5]}, {"max_tokens": 9, "extra_args": {"maskwright_numbers": "any"}}):

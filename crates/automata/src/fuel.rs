@@ -240,17 +240,19 @@ impl Fuel {
         }
     }
 
-    /// Runs a call that [spends from a meter](meter::spend), which has as much as is left here, and takes what it spent. If that is all,
-    /// the next unit cannot be spent.
-    pub fn metered<T>(&self, call: impl FnOnce() -> T) -> T {
+    /// Runs a call that [spends from a meter](meter::spend), which has as much as is left here, and takes what it spent.
+    ///
+    /// # Errors
+    /// That of the call; as [`spend`](Fuel::spend), if the call spent all.
+    pub fn metered<T, E: From<FuelError>>(&self, call: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let work_left = self.cancel.as_ref().and_then(|token| token.work_left.as_ref());
         let work_left = work_left.map_or(u64::MAX, |left| left.load(Ordering::Relaxed));
         let limit = self.left().min(work_left.max(WATCH_INTERVAL)).saturating_mul(METERED);
         Meter { limit }.run(|| {
             let before = meter::left();
             let made = call();
-            // What is left over of the last unit counts, so that none is left if no work is.
-            let _ = self.spend_unwatched((before - meter::left()).div_ceil(METERED));
+            // One more, so that a call that ran out of work has more than all.
+            self.spend((before - meter::left()) / METERED + 1)?;
             made
         })
     }
@@ -287,11 +289,6 @@ impl Fuel {
     fn take_spent(&self) {
         let spent = self.unwatched.replace(0);
         self.cancel.iter().for_each(|token| token.take(spent));
-    }
-
-    /// Bytes taken so far.
-    pub fn held(&self) -> u64 {
-        self.max_bytes - self.bytes_left.get().unwrap_or(0)
     }
 
     /// Work units left.

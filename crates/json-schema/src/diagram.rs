@@ -135,7 +135,7 @@ impl Diagrams {
         diagram.node().checked_sub(1).map_or(u32::MAX, |node| self.nodes[node].variable)
     }
 
-    /// What is left if a variable is true, and if it is false. No smaller one occurs.
+    /// The diagrams for a variable that is true, and for one that is false. `diagram` has no smaller variable.
     fn parts(&self, diagram: Diagram, variable: u32) -> (Diagram, Diagram) {
         match diagram.node().checked_sub(1).map(|node| self.nodes[node]) {
             Some(node) if node.variable == variable => {

@@ -1,4 +1,4 @@
-//! What is known of the truth values of nodes; [`logic`](crate::graph) finds it out.
+//! The tables by which `graph/logic.rs` finds nodes with the same values.
 
 use std::rc::Rc;
 

@@ -59,11 +59,8 @@ impl LexerTables {
         for terminal in layout.iter().flat_map(|layout| [layout.newline, layout.indent, layout.dedent]) {
             insert(&mut hidden, terminal.index());
         }
-        let rivals = if is_contextual { fuel.metered(|| lexer.rivals()) } else { Ok(Vec::new()) };
+        let rivals = if is_contextual { fuel.metered(|| lexer.rivals())?.into() } else { Arc::default() };
         fuel.hold(lexer.memory_usage());
-        // If none is left, that is the error.
-        fuel.spend(1)?;
-        let rivals = rivals?.into();
         Ok(LexerTables {
             lexer,
             terminals,
@@ -131,9 +128,7 @@ impl LexerTables {
     pub fn facts(&self, fuel: &Fuel) -> Result<impl Fn(TerminalId) -> TerminalFacts + use<>, LexError> {
         // A terminal that the lexer never finds, or that matches nothing by itself, has no token.
         let choice = if self.is_contextual { Choice::Each } else { Choice::Best };
-        let found = fuel.metered(|| self.lexer.possible(choice));
-        fuel.spend(1)?;
-        let found = found?;
+        let found = fuel.metered(|| self.lexer.possible(choice))?;
         // Indentation comes with line ends.
         let made = self.layout.as_ref().filter(|layout| found.contains(layout.newline.index() as u32));
         let made = made.map(|layout| [layout.indent, layout.dedent]);

@@ -31,14 +31,17 @@ impl<'a> Graph<'a> {
         for (a, b) in pairs(&left.numbers, &right.numbers) {
             self.spend(place, 1)?;
             shape.numbers.extend(a.intersect(b));
+            self.check_product(&shape, left, right, place)?;
         }
         for (a, b) in pairs(&left.strings, &right.strings) {
             self.spend(place, 1)?;
             shape.strings.extend(self.intersect_strings(a, b, place)?);
+            self.check_product(&shape, left, right, place)?;
         }
         for (a, b) in pairs(&left.arrays, &right.arrays) {
             self.spend(place, 1 + a.prefix.len().max(b.prefix.len()) as u64)?;
             shape.arrays.extend(a.intersect(b, |a, b| self.meet(a, b)).map(Rc::new));
+            self.check_product(&shape, left, right, place)?;
         }
         for (a, b) in pairs(&left.objects, &right.objects) {
             self.spend(place, 1 + (a.properties.len() + b.properties.len()) as u64)?;
@@ -48,11 +51,10 @@ impl<'a> Graph<'a> {
             }
             self.check_product(&shape, left, right, place)?;
         }
-        self.check_product(&shape, left, right, place)?;
         Ok(shape)
     }
 
-    /// Only a product is refused: a long list of constants, for one, costs what it is long.
+    /// Refuses a product while it is made, before it takes memory. Only a product: a long list of constants, for one, costs what it is long.
     fn check_product(
         &self,
         both: &Shape<'a>,

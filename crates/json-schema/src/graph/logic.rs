@@ -38,16 +38,14 @@ impl<'a> Graph<'a> {
         push: impl FnOnce(&mut Self) -> NodeId,
     ) -> NodeId {
         let (a, b) = (self.meaning(left), self.meaning(right));
-        let size = self.meanings.diagrams.size();
-        let both = self.meanings.diagrams.both(a, b, MAX_DEPTH, MAX_WORK);
-        let n_new = self.meanings.diagrams.size() - size;
-        self.charge(n_new as u64);
-        self.fuel.hold(n_new * Diagrams::BYTES);
-        let both = both.unwrap_or_else(|| self.meanings.diagrams.new_variable());
-        let order = members.iter().filter(|&&member| self.is_schema(member));
-        let order =
-            order.copied().collect::<Vec<_>>().into_iter().map(|member| self.meaning(member)).collect();
-        self.node_with(both, order, push)
+        let both = self.conjunction(a, b).unwrap_or_else(|| self.meanings.diagrams.new_variable());
+        let mut order = Vec::new();
+        for &member in members {
+            if self.is_schema(member) {
+                order.push(self.meaning(member));
+            }
+        }
+        self.node_with(both, order.into(), push)
     }
 
     /// The node of the values that are not in `node`: one that is known, or a new one that `push` makes.
@@ -65,7 +63,18 @@ impl<'a> Graph<'a> {
             return false;
         }
         let (inner, outer) = (self.meaning(inner), self.meaning(outer));
-        self.meanings.diagrams.both(inner, !outer, MAX_DEPTH, MAX_WORK) == Some(Diagram::FALSE)
+        self.conjunction(inner, !outer) == Some(Diagram::FALSE)
+    }
+
+    /// `None` if it is too large.
+    fn conjunction(&mut self, a: Diagram, b: Diagram) -> Option<Diagram> {
+        let diagrams = &mut self.meanings.diagrams;
+        let size = diagrams.size();
+        let both = diagrams.both(a, b, MAX_DEPTH, MAX_WORK);
+        let n_new = diagrams.size() - size;
+        self.charge(n_new as u64);
+        self.fuel.hold(n_new * Diagrams::BYTES);
+        both
     }
 
     fn node_with(
@@ -143,7 +152,9 @@ impl<'a> Graph<'a> {
         }
         let mut n_values = MAX_VALUES;
         let Some(home) = self.home_of_references(schema, &mut n_values).flatten() else { return schema };
-        self.meanings.by_text.entry((home, schema.to_string())).or_insert(schema)
+        let text = schema.to_string();
+        self.fuel.hold(text.len());
+        self.meanings.by_text.entry((home, text)).or_insert(schema)
     }
 
     /// What the references in a small schema are relative to; `None` if it is not small, or has a name, by which it may be meant.

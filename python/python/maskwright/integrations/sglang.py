@@ -7,7 +7,7 @@ leaves out is added there, by SGLang's own hooks:
 * `GrammarManager._apply_request_reasoning_config`, once for each request whose grammar is ready: the request's limit and its
   stop tokens. (A backend is given the text of a grammar, and nothing of the request.)
 * `GrammarManager.process_req_with_grammar` and `BaseGrammarBackend.get_cached_or_future_value`: a limit close to the least
-  number of tokens can take half a second to look up. That is done in the backend's threads, as compiling is. (They are `Lanes`.)
+  number of tokens can take half a second to look up. That is done in the backend's threads, as compiling is.
 * `BaseGrammarObject.fill_vocab_mask_batched`: the masks of a step are filled by one call, also under a reasoning parser.
 * `spec_utils.traverse_tree`: the masks of a tree of drafted tokens are filled by one call for each request.
 
@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
-import functools
 import json
 import logging
 from collections.abc import Callable, Sequence
@@ -40,8 +39,7 @@ from sglang.srt.constrained.base_grammar_backend import (
 
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._maskwright import CompiledGrammar, Compiler, Tokenizer, TokenizerError, __version__
-from maskwright.integrations._serving import log, metrics, options
-from maskwright.integrations._serving.lanes import Lanes
+from maskwright.integrations._serving import lanes, log, metrics, options
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import GrammarOptions, Options, Spelling
 from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, why_refused
@@ -386,18 +384,12 @@ def _take_in(method: Any, manager: Any, req: Any) -> bool:
 _ASKED = ("json_schema", "regex", "ebnf", "structural_tag")
 
 
-@functools.cache
-def _lanes() -> Lanes:
-    """The threads of this process."""
-    return Lanes(_server.n_long)
-
-
 def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reasoning: bool) -> tuple[Any, bool]:
     """A grammar and whether it is ready. It is not until the limit has been looked up."""
     taken = _taken
     known = backend.cache.pop(key, None)
     if isinstance(known, InvalidGrammarObject) and "timed out" in known.error_message:
-        # It waited too long, behind others. That says nothing about the grammar.
+        # It waited too long behind others, and may compile now.
         known = None
     if known is not None:
         # The one used last is at the end.
@@ -426,7 +418,7 @@ def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reason
             text.look_up(taken.limit)
         return made
 
-    submit = _lanes().submit if known is None else _lanes().submit_known
+    submit = lanes.of_process().submit if known is None else lanes.of_process().submit_known
     future: Future[Any] = submit(contextvars.Context().run, make)
     return future, False
 

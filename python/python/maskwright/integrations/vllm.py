@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from maskwright._maskwright import Tokenizer, TokenizerError, __version__
-from maskwright.integrations._serving import log, metrics, options
-from maskwright.integrations._serving.lanes import Lanes
+from maskwright.integrations._serving import lanes, log, metrics, options
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import Options
 from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, whitespace_of, why_refused
@@ -244,8 +243,6 @@ def _validate(method: Any, params: Any, model_config: Any, structured_outputs_co
     except ValueError as error:
         given = ("" if limit is None else f" max_tokens={limit}") + (f" stop_token_ids={stops}" if stops else "")
         raise Refusal("limit", parameter if limit is None else "max_tokens", f"structured_outputs with{given}", error) from error
-
-
     allowed = params.allowed_token_ids
     if allowed and not any_allowed(matcher, allowed):
         raise Refusal("tokens", "allowed_token_ids", "allowed_token_ids", ValueError("none of them begins a text of the grammar"))
@@ -312,12 +309,6 @@ def _prepare(tokenizer: Any, model_config: Any) -> None:
         LOG.warning("requests with structured outputs will be refused: %s", error)
 
 
-@functools.cache
-def _lanes() -> Lanes:
-    """The threads of this process."""
-    return Lanes(options.read().n_long)
-
-
 def _what_is_known(params: Any, model_config: Any, config: Any, tokenizer: Any) -> tuple[bool, bool]:
     """Whether a request's grammar is known, and whether the request can be checked at once, because its limit is not near either."""
     from vllm.v1.structured_output.request import get_structured_output_key
@@ -345,7 +336,7 @@ async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, p
                 params._validate_structured_outputs(*given)
                 metrics.observe("maskwright_check_seconds", 0.0)
             else:
-                submit = _lanes().submit_known if is_known else _lanes().submit
+                submit = lanes.of_process().submit_known if is_known else lanes.of_process().submit
                 await asyncio.wrap_future(submit(params._validate_structured_outputs, *given))
         except _refusal() as refusal:
             metrics.count("maskwright_requests_refused", reason=refusal.reason)
@@ -360,7 +351,7 @@ def _grammar_init(method: Any, manager: Any, request: Any) -> None:
         manager.backend = Backend(config, manager.tokenizer, config.model_config.get_vocab_size())
         if manager._use_async_grammar_compilation:
             manager.executor.shutdown(wait=False)
-            manager.executor = _lanes()
+            manager.executor = lanes.of_process()
     method(manager, request)
 
 

@@ -7,6 +7,7 @@ what they make is kept where the next call finds it, and an exception says that 
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from maskwright.integrations._serving import metrics
+from maskwright.integrations._serving import metrics, options
 
 #: The work units of a call in the quick lane: some 50 ms.
 _QUICK_WORK = 500_000
@@ -58,6 +59,12 @@ def wait_for(made: Future[Any]) -> None:
     if _here.call is not None:
         raise _Waits(made)
     made.exception()
+
+
+@functools.cache
+def of_process() -> Lanes:
+    """The lanes of this process."""
+    return Lanes(options.read().n_long)
 
 
 class Lanes:

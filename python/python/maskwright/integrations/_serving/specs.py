@@ -7,6 +7,7 @@ compiles specs for one tokenizer and keeps the ones used last. All of it may be 
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import threading
@@ -85,8 +86,11 @@ class Grammars:
         with self._lock:
             known = self._kept.setdefault(spec, _Known())
             self._kept.move_to_end(spec)
-            if len(self._kept) > self.options.n_kept:
-                self._kept.popitem(last=False)
+            n_more = max(len(self._kept) - self.options.n_kept, 0)
+            # None that is being compiled: others may wait for it.
+            done = (each for each, old in self._kept.items() if old.made.done())
+            for each in list(itertools.islice(done, n_more)):
+                del self._kept[each]
             call = lanes.call_here()
             known.owner = known.owner or call
         if known.owner is call and not known.made.done():
