@@ -6,6 +6,7 @@ The first group is what a stranger sent to vLLM; the second is ours.
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import NamedTuple
 
 import jsonschema
@@ -145,3 +146,15 @@ OURS = [
     schema("5,000 items in 64 tokens", {"type": "array", "items": {"type": "boolean"}, "minItems": 5000}, 64),
 ]
 REQUESTS = OF_A_STRANGER + OURS
+
+
+def hard_to_compile(n):
+    """A schema whose compilation reaches the limit on work, one of the kind that once made gigabytes, or a large one."""
+    if n % 3 == 0:
+        branches = [{"if": {"required": [f"k{n}_{i}"]}, "then": {"required": [f"p{n}_{i}"]}} for i in range(200)]
+        return {"allOf": branches}
+    if n % 3 == 1:
+        own = {"properties": {f"z{n}": {"$ref": "#"}}}
+        return {"not": own, **own}
+    text = (Path(__file__).parent / "recursive.json").read_text(encoding="utf-8")
+    return json.loads(text.replace('"a"', f'"a{n}"'))

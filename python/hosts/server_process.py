@@ -4,8 +4,10 @@ import contextlib
 import os
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
+from pathlib import Path
 
 
 class ServerProcess:
@@ -39,3 +41,21 @@ class ServerProcess:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+def memory_of(pid):
+    """Resident memory of a process, in MB."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) // 1000
+
+
+@contextlib.contextmanager
+def load(n):
+    """So many processes that compute."""
+    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
+    try:
+        yield
+    finally:
+        for each in burners:
+            each.kill()
+            each.wait()

@@ -27,6 +27,12 @@ class Server(ServerProcess):
         fixed = ["--model-path", str(FOLDER), "--host", "127.0.0.1", "--port", str(self.port)]
         self.command = [sys.executable, "-m", "sglang.launch_server", *fixed, *ON_THE_CPU.split(), *SMALL.split(), *options]
 
+    def child(self, name):
+        """The pid of the server's process of this name."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        (found,) = (pid for pid in children if name in Path(f"/proc/{pid}/cmdline").read_text())
+        return int(found)
+
     def generate(self, params):
         """The answer to one request, or the error."""
         body = json.dumps({"text": "Describe Ada Lovelace.", "sampling_params": params}).encode()

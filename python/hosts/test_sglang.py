@@ -11,7 +11,9 @@ import re
 import threading
 import time
 from array import array
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import mean
 from types import SimpleNamespace
 
 import hostile
@@ -26,6 +28,7 @@ from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
 from sglang.srt.plugins import load_plugins
 from sglang.srt.sampling.sampling_params import SamplingParams
+from server_process import load, memory_of
 from sglang_server import Server
 from transformers import AutoTokenizer
 
@@ -431,6 +434,69 @@ def test_hostile_requests_beside_a_stream():
         assert counted("maskwright_info", version=maskwright.__version__) == 1
         log = server.log.read_text()
         assert "maskwright: grammars are those of Maskwright" in log
+
+
+def test_compilations_hold_up_no_known_grammar():
+    """24 schemas that take long or are refused, at once beside ten requests whose grammar is known and ten free ones."""
+    known = [{"regex": "[0-9]{24}", "max_new_tokens": 25}] * 10
+    free = [{"ignore_eos": True, "max_new_tokens": 25}] * 10
+    hard = [{"json_schema": json.dumps(hostile.hard_to_compile(n)), "max_new_tokens": 60} for n in range(24)]
+    # The answer comes from the check alone.
+    checks = [{"regex": "[0-9]{24}", "max_new_tokens": 3 + n} for n in range(10)]
+
+    def timed(params):
+        start = time.monotonic()
+        return server.generate(params), time.monotonic() - start
+
+    with Server("sglang-hard", "--grammar-backend", "maskwright", "--enable-metrics") as server:
+        server.generate_all(known[:1] + free)
+        scheduler = server.child("scheduler")
+        before = memory_of(scheduler)
+        idle = [said_of(each) for each in server.generate_all(hard[:3])]
+        with ThreadPoolExecutor(64) as pool:
+            # As many steps of the model as beside the hard ones.
+            alone = [[pool.submit(timed, each) for each in some] for some in (known, free)]
+            time.sleep(0.2)
+            alone.append([pool.submit(timed, each) for each in checks])
+            alone = [[each.result()[1] for each in some] for some in alone]
+            most, done = [before], threading.Event()
+
+            def watch():
+                while not done.wait(0.05):
+                    most.append(memory_of(scheduler))
+
+            watching = pool.submit(watch)
+            of_hard = [pool.submit(timed, each) for each in hard]
+            time.sleep(0.3)
+            beside = [[pool.submit(timed, each) for each in some] for some in (known, free)]
+            time.sleep(0.2)
+            beside.append([pool.submit(timed, each) for each in checks])
+            beside = [[each.result() for each in some] for some in beside]
+            of_hard = [each.result() for each in of_hard]
+            done.set()
+            watching.result()
+        seconds = [[each for _, each in some] for some in beside]
+        print(f"\nalone: known {mean(alone[0]):.2f} s, free {mean(alone[1]):.2f} s, limits {max(alone[2]):.2f} s; beside hard ones: ", end="")
+        print(f"known {mean(seconds[0]):.2f} s, free {mean(seconds[1]):.2f} s, limits {max(seconds[2]):.2f} s; ", end="")
+        print(f"hard {max(each for _, each in of_hard):.1f} s; memory {before} MB, at most {max(most)} MB")
+        counted = server.metrics()
+        print("checked:", counted("maskwright_check_seconds_count"), "in all", counted("maskwright_check_seconds_sum"), "s")
+        assert all(re.fullmatch("[0-9]{24}", answer["text"]) for answer, _ in beside[0])
+        assert all("the shortest takes" in answer["error"] for answer, _ in beside[2])
+        assert {answer.get("status") for answer, _ in of_hard} == {None, 400}
+        assert max(seconds[2]) <= max(alone[2]) + 0.3 and mean(seconds[0]) <= 1.3 * mean(seconds[1])
+        assert max(most) - before <= 600
+        assert counted("maskwright_requests_refused_total", reason="work") == 16 + 2
+        with load(8):
+            again = server.generate_all(hard[:3])
+        assert [said_of(each) for each in again] == idle == [said_of(answer) for answer, _ in of_hard[:3]]
+        after = memory_of(scheduler)
+        print(f"memory after it: {after} MB")
+        assert after - before <= 250
+
+
+def said_of(answer):
+    return answer.get("error")
 
 
 METRICS = ["maskwright_compilations_total", "maskwright_masks_total", "maskwright_mask_seconds_sum", "maskwright_requests_refused_total"]

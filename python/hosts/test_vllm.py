@@ -4,18 +4,17 @@ Figures are printed, also those of xgrammar in the same server; what must hold f
 """
 
 import asyncio
-import contextlib
 import itertools
 import json
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
+from statistics import mean
 
 import hostile
 import pytest
 from openai import AsyncOpenAI
+from server_process import load, memory_of
 from tokenizers import Tokenizer
 from vllm_server import (
     FOLDER,
@@ -372,24 +371,12 @@ def test_what_reasoning_takes_is_not_the_text_s():
             assert n_cut_off <= server.log.read_text().count("which will be cut off: no text of the grammar")
 
 
-def hard(n):
-    """A schema whose compilation reaches the limit on work, one of the kind that once made gigabytes, or a large one."""
-    if n % 3 == 0:
-        branches = [{"if": {"required": [f"k{n}_{i}"]}, "then": {"required": [f"p{n}_{i}"]}} for i in range(200)]
-        return {"allOf": branches}
-    if n % 3 == 1:
-        own = {"properties": {f"z{n}": {"$ref": "#"}}}
-        return {"not": own, **own}
-    text = (Path(__file__).parent / "recursive.json").read_text(encoding="utf-8")
-    return json.loads(text.replace('"a"', f'"a{n}"'))
-
-
 def test_compilations_hold_up_no_known_grammar():
     """24 schemas that take long or are refused, at once beside ten requests whose grammar is known and ten free ones."""
     pattern = extra(regex="[0-9]{24}")
     known = [("known", pattern, is_match("[0-9]{24}"))] * 10
     free = [("free", {"extra_body": {"ignore_eos": True}}, lambda text: None)] * 10
-    hostile_ones = [(f"hard {n}", extra(json=hard(n)), lambda text: json.loads(text)) for n in range(24)]
+    hostile_ones = [(f"hard {n}", extra(json=hostile.hard_to_compile(n)), lambda text: json.loads(text)) for n in range(24)]
     # The answer comes from the check alone: of a grammar and a limit that are known, with a wrong option, and of a limit that is not known.
     wrong = {"extra_body": {**pattern["extra_body"], "vllm_xargs": {"maskwright_numbers": "x"}}}
     checks = [("check", wrong, None) for n in range(10)]
@@ -487,25 +474,3 @@ def test_offline_texts_and_beams(monkeypatch):
 
 def verdicts(answers):
     return [each.error for each in answers]
-
-
-def mean(numbers):
-    return sum(numbers) / len(numbers)
-
-
-def memory_of(pid):
-    """Resident memory of a process, in MB."""
-    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) // 1000
-
-
-@contextlib.contextmanager
-def load(n):
-    """So many processes that compute."""
-    burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(n)]
-    try:
-        yield
-    finally:
-        for each in burners:
-            each.kill()
-            each.wait()

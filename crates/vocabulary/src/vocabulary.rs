@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
+use maskwright_automata::meter::{self, OutOfWork};
 
 use crate::loaders::{self, Loaded};
 use crate::{
@@ -276,6 +277,32 @@ impl Vocabulary {
             }
         }
         fewest
+    }
+
+    /// How many tokens spell `text` at least; `None` if none do. Takes room for the longest token only, and can be stopped.
+    ///
+    /// # Errors
+    /// If the [meter](meter::spend) has less than a unit for each byte.
+    pub fn n_fewest_tokens(&self, text: &[u8]) -> Result<Option<usize>, OutOfWork> {
+        // By place, modulo one more than the longest token: the least number of tokens up to there.
+        let mut fewest = vec![None; self.max_token_bytes().min(text.len()) + 1];
+        let n_places = fewest.len();
+        fewest[0] = Some(0);
+        for start in 0..text.len() {
+            meter::spend(1)?;
+            let Some(before) = fewest[start % n_places].take() else { continue };
+            let mut node = Trie::ROOT;
+            for (at, &byte) in text.iter().enumerate().skip(start) {
+                let child = self.texts.trie.child(node, byte).filter(|_| byte != SYMBOL_MARK);
+                let Some(child) = child else { break };
+                node = child;
+                if !self.texts.trie.tokens(node).is_empty() {
+                    let known = &mut fewest[(at + 1) % n_places];
+                    *known = Some(known.map_or(before + 1, |known: usize| known.min(before + 1)));
+                }
+            }
+        }
+        Ok(fewest[text.len() % n_places])
     }
 
     /// The fewest tokens that spell `text`, the longest first where there are several ways; `None` if none do.

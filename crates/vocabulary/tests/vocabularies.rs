@@ -62,3 +62,26 @@ fn assert_same(a: &Vocabulary, b: &Vocabulary) {
         assert_eq!(a.token_bytes(id), b.token_bytes(id), "{id:?}");
     }
 }
+
+#[test]
+fn the_fewest_tokens_are_counted_from_either_end() {
+    let mut state = 7_u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut n_spelled = 0;
+    for _ in 0..300 {
+        let n_tokens = 1 + random(5);
+        let tokens = (0..n_tokens).map(|_| (0..1 + random(4)).map(|_| b'a' + random(2) as u8).collect());
+        let tokens: Vec<Option<Vec<u8>>> = tokens.map(Some).collect();
+        let vocabulary = Vocabulary::from_tokens(tokens, &[], None).unwrap();
+        for _ in 0..20 {
+            let text: Vec<u8> = (0..random(12)).map(|_| b'a' + random(2) as u8).collect();
+            let fewest = vocabulary.fewest_tokens(&text)[0].map(|fewest| fewest as usize);
+            assert_eq!(vocabulary.n_fewest_tokens(&text), Ok(fewest), "{text:?}");
+            n_spelled += usize::from(fewest.is_some());
+        }
+    }
+    assert!(n_spelled > 1000, "{n_spelled}");
+}

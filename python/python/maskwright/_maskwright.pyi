@@ -58,6 +58,7 @@ class _Model(Protocol):
 @type_check_only
 class _Limits(TypedDict, total=False):
     compile_fuel: int
+    compile_bytes: int
     max_threads: int
     max_calls: int
     budget_items: int
@@ -339,7 +340,7 @@ class Compiler:
 
     * `limits`: a dict with any of these. Work units and sizes are the same on every machine.
 
-      * `compile_fuel`: work units of one compilation.
+      * `compile_fuel`: work units of one compilation. `compile_bytes`: bytes that it may take, beside what it shares with others.
       * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that may begin at one byte.
       * `budget_items`: work units of one search for the least number of tokens; beyond it the answer is an upper bound.
       * `mask_work`: work units, of some 20 ns, of one mask, and of one call that accepts or checks tokens; no limit by default. If they do

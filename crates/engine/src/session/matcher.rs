@@ -257,7 +257,7 @@ impl Matcher {
 
     /// Accepts a run of bytes, if they continue some text of the grammar. It counts as one step for
     /// [`rollback`](Matcher::rollback), and for [`n_tokens`](Matcher::n_tokens) as the fewest tokens that
-    /// [spell](maskwright_vocabulary::Vocabulary::fewest_tokens) it (as its bytes, if none do).
+    /// [spell](maskwright_vocabulary::Vocabulary::n_fewest_tokens) it (as its bytes, if none do).
     ///
     /// # Errors
     /// If a limit is reached.
@@ -268,8 +268,8 @@ impl Matcher {
         let within = State { config: self.state.within, ..self.state.clone() };
         let next = self.ask(|machine| machine.after_text(&within, bytes))?;
         let Some(mut next) = next else { return Ok(false) };
-        let fewest = self.grammar.vocabulary().fewest_tokens(bytes)[0];
-        next.n_tokens += fewest.map_or(bytes.len(), |fewest| fewest as usize);
+        let fewest = self.grammar.vocabulary().n_fewest_tokens(bytes).map_err(EngineError::from)?;
+        next.n_tokens += fewest.unwrap_or(bytes.len());
         let fits = self.fits(&next)?.unwrap_or(false);
         if fits {
             self.push(Taken::Bytes(bytes.into()), next);

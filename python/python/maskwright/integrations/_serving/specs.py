@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import Future
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from maskwright._maskwright import (
     CancelledError,
@@ -31,6 +31,9 @@ from maskwright.integrations._serving import isolation, lanes, metrics
 from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace
 from maskwright.integrations._serving.text import LookedUp
+
+if TYPE_CHECKING:
+    from maskwright._maskwright import _Limits
 
 Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 
@@ -50,7 +53,7 @@ class Spec(NamedTuple):
 
 def compiler_of(tokenizer: Tokenizer, options: Options, *, bounds_work: bool = True) -> Compiler:
     """A compiler as the options say. Without `bounds_work`, masks and tokens are given all the work that they need."""
-    limits = {"compile_fuel": options.compile_work, "compile_bytes": options.compile_bytes}
+    limits: _Limits = {"compile_fuel": options.compile_work, "compile_bytes": options.compile_bytes}
     if bounds_work and options.mask_work is not None:
         limits["mask_work"] = options.mask_work
     return Compiler(tokenizer, limits, threads=options.threads)
