@@ -1,4 +1,5 @@
-# vLLM with Maskwright as its backend of structured outputs. From the root of the repository:
+# vLLM with Maskwright as its backend of structured outputs. Never built by us, and vLLM 0.33.0 was never run: see
+# docs/guides/vllm.md. From the root of the repository:
 #
 #   docker build -f python/docker/vllm.Dockerfile -t vllm-maskwright .
 #   docker run --gpus all -p 8000:8000 vllm-maskwright --model MODEL

@@ -11,7 +11,9 @@ from pathlib import Path
 
 
 class ServerProcess:
-    """Up when `/health` answers, and ended by its own pid: `with ServerProcess(…) as server`. Who inherits from it sets `command`."""
+    """Up when the address `health` answers, and ended by its own pid: `with ServerProcess(…) as server`. Who inherits from it sets `command`."""
+
+    health = "/health"
 
     def __init__(self, log, seconds, environment):
         with socket.socket() as free:
@@ -26,7 +28,7 @@ class ServerProcess:
             self.process = subprocess.Popen(self.command, stdout=log, stderr=log, env=environment)
         start = time.monotonic()
         while time.monotonic() < start + self.seconds and self.process.poll() is None:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=30):
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{self.port}{self.health}", timeout=30):
                 print(f"\n{self.log.name}: up after {time.monotonic() - start:.0f} s")
                 return self
             time.sleep(1)

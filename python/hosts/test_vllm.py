@@ -7,6 +7,8 @@ import asyncio
 import itertools
 import json
 import re
+import shutil
+import subprocess
 import time
 from pathlib import Path
 from statistics import mean
@@ -14,6 +16,7 @@ from statistics import mean
 import hostile
 import pytest
 from openai import AsyncOpenAI
+from prometheus import OPERATING, Prometheus
 from server_process import load, memory_of
 from tokenizers import Tokenizer
 from vllm_server import (
@@ -185,6 +188,26 @@ def test_the_page_of_metrics_shows_what_was_sent():
         log = server.log.read_text()
         for process in ("APIServer", "EngineCore"):
             assert re.search(rf"{process} .*maskwright: structured outputs are those of Maskwright", log)
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is not installed")
+def test_alerts_and_the_dashboard_s_queries(tmp_path):
+    """The rules over series that were made up, then all queries over what Prometheus reads from a server."""
+    subprocess.run(["promtool", "test", "rules", Path(__file__).parent / "alerts_test.yml"], check=True)
+    dashboard = json.loads((OPERATING / "dashboard.json").read_text(encoding="utf-8"))
+    queries = [(panel["title"], target["expr"]) for panel in dashboard["panels"] for target in panel["targets"]]
+    with Server("prometheus", **ON) as server, Prometheus(tmp_path, server.port, OPERATING / "alerts.yml") as prometheus:
+        for _ in range(3):
+            server.run([*requests(), BAD], max_tokens=200)
+            time.sleep(4)
+        for title, query in queries:
+            query = query.replace("$instance", ".*").replace("$__rate_interval", "1m")
+            found = prometheus.ask("query", query=query)["result"]
+            print(f"{title}: {[(each['metric'], each['value'][1]) for each in found]}"[:300])
+            assert found or title in ("Not enforced", "Seconds of a compilation"), (title, query)
+        (group,) = prometheus.ask("rules")["groups"]
+        assert {rule["health"] for rule in group["rules"]} == {"ok"}
+        assert {rule["name"] for rule in group["rules"] if rule["state"] == "firing"} == set()
 
 
 METRICS = ["info", "compilations_total", "compile_seconds_sum", "grammar_cache_hits_total", "masks_total", "mask_seconds_count"]

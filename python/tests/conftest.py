@@ -78,14 +78,19 @@ def real_compiler(real_tokenizer):
 
 
 @pytest.fixture
-def counted(monkeypatch, tmp_path):
-    """Sums what was counted in this test, by the name of a sample and labels, as a page of Prometheus shows it."""
+def counted_samples(monkeypatch, tmp_path):
+    """Gives what was counted in this test, as a page of Prometheus shows it."""
     multiprocess = pytest.importorskip("prometheus_client.multiprocess")
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    return lambda: [sample for metric in multiprocess.MultiProcessCollector(None).collect() for sample in metric.samples]
+
+
+@pytest.fixture
+def counted(counted_samples):
+    """Sums what was counted in this test, by the name of a sample and labels."""
 
     def total(name, **labels):
-        samples = [sample for metric in multiprocess.MultiProcessCollector(None).collect() for sample in metric.samples]
-        return sum(each.value for each in samples if each.name == name and labels.items() <= each.labels.items())
+        return sum(each.value for each in counted_samples() if each.name == name and labels.items() <= each.labels.items())
 
     return total
 

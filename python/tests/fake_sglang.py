@@ -230,8 +230,8 @@ def _manager(base, modules):
     class GrammarManager:
         """Requests whose grammars are compiled one after the other, and the steps of the scheduler."""
 
-        def __init__(self, make_backend, tokenizer):
-            self.grammar_backend = make_backend(None, tokenizer, N_VOCAB, {EOS})
+        def __init__(self, make_backend, tokenizer, tp_size=1):
+            self.grammar_backend = make_backend(SimpleNamespace(tp_size=tp_size), tokenizer, N_VOCAB, {EOS})
 
         def _apply_request_reasoning_config(self, req):
             pass

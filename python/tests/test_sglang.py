@@ -48,12 +48,12 @@ ASKED = {
 def host(monkeypatch, tokenizer):
     """Makes managers, for servers with the given options, that have the adapter in them."""
 
-    def manager(**serving):
+    def manager(tp_size=1, **serving):
         adapter, modules = install(monkeypatch, **serving)
         adapter.register()
         monkeypatch.setattr(adapter, "_read", lambda *_: tokenizer)
         make = modules.base_grammar_backend.GRAMMAR_BACKEND_REGISTRY["maskwright"]
-        made = modules.grammar_manager.GrammarManager(make, SimpleNamespace(think_end_ids=[THINK_END]))
+        made = modules.grammar_manager.GrammarManager(make, SimpleNamespace(think_end_ids=[THINK_END]), tp_size)
         made.adapter, made.modules = adapter, modules
         return made
 
@@ -112,9 +112,31 @@ def test_the_masks_of_a_step_are_filled_by_one_call(host, monkeypatch):
         expected = np.stack([mask_of(inner(req).text._begun()) for req in reqs])
         calls = []
         fill = maskwright.fill_next_token_bitmask_batch
-        monkeypatch.setattr(texts, "fill_next_token_bitmask_batch", lambda *given: calls.append(given) or fill(*given))
+        monkeypatch.setattr(texts, "fill_next_token_bitmask_batch", lambda *given, **work: calls.append(given) or fill(*given, **work))
         assert (manager.masks(reqs) == expected).all()
         assert len(calls) == 1 and len(calls[0][0]) == len(reqs)
+
+
+def test_ranks_accept_what_the_mask_of_one_of_them_has(host, tokenizer, monkeypatch):
+    monkeypatch.setenv("MASKWRIGHT_MASK_WORK", "3000")
+    schema = {"type": "string", "minLength": 12, "allOf": [{"pattern": "a.*b"}, {"pattern": "d.{3}e"}]}
+    draw, n_bound, n_differ = random.Random(5), 0, 0
+    manager = host(tp_size=2)
+    for n in range(12):
+        # Each rank has a grammar of its own, and only the second remembers the rounds before.
+        ranks = add(manager, *(("json", json.dumps({"title": title, **schema})) for title in (str(n), "")), max_new_tokens=40)
+        while not any(req.finish() for req in ranks):
+            masks = manager.masks(ranks)
+            n_bound += sum(inner(req).text._begun().mask_status == "bound" for req in ranks)
+            n_differ += (masks[0] != masks[1]).any()
+            token = min(sample(draw, mask) for mask in masks)
+            for req in ranks:
+                manager.accept(req, [token])
+                assert not req.error, req.error
+        text = json.loads(text_of(tokenizer, ranks[0]))
+        assert re.search("a.*b", text) and re.search("d.{3}e", text)
+        assert ranks[0].output == ranks[1].output
+    assert n_bound > 20 and n_differ > 0
 
 
 def test_a_mask_that_sglang_narrows_is_filled_before(host):

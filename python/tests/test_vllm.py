@@ -589,7 +589,7 @@ def test_the_class_that_the_command_line_names(monkeypatch):
 
 def test_a_step_with_drafts_fills_the_other_masks_together(host, monkeypatch):
     calls, fill = [], texts.fill_next_token_bitmask_batch
-    monkeypatch.setattr(texts, "fill_next_token_bitmask_batch", lambda *given: calls.append(len(given[0])) or fill(*given))
+    monkeypatch.setattr(texts, "fill_next_token_bitmask_batch", lambda *given, **work: calls.append(len(given[0])) or fill(*given, **work))
     engine = Engine(host)
     requests = {str(n): Request(str(n), host.params(max_tokens=60, choice=["only this one", "one"])) for n in range(3)}
     engine.add(*requests.values())

@@ -196,8 +196,10 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
         try:
             return self._grammar(Spec(kind, read(str(key_string)), chosen))
         except ValueError as error:
-            metrics.count("maskwright_requests_refused", reason=why_refused(error))
-            return InvalidGrammarObject(one_line(error))
+            refused = InvalidGrammarObject(one_line(error))
+            refused.maskwright_reason = why_refused(error)
+            metrics.count("maskwright_requests_refused", reason=refused.maskwright_reason)
+            return refused
 
     def _grammar(self, spec: Spec) -> Grammar:
         dispatch_type = "ebnf" if spec.kind == "grammar" else spec.kind
@@ -263,13 +265,15 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
 
     serving = get_serving()
     is_alone = getattr(server_args, "tp_size", 1) == 1 and getattr(server_args, "pp_size", 1) == 1
-    # Which tokens a bounded mask lacks depends on what the process did before. All ranks take one rank's token, and another rank could need
-    # too much work to find out that it is allowed.
     global _server
     chosen = options.read()
     if (whitespace := whitespace_in(serving)) is not None:
         chosen = chosen._replace(grammar=chosen.grammar._replace(whitespace=whitespace))
     compiler = compiler_of(_read(tokenizer, vocab_size, eos_token_ids), chosen, bounds_work=is_alone)
+    # Which tokens a bounded mask lacks depends on what the process did before. After a step all ranks take one of their tokens, which is in the
+    # mask of its rank, and the others accept it whatever work that takes. Trees of drafts are verified by each rank for itself, so all ranks
+    # need the same masks: those are not filled by the batch, and have no limit.
+    _BATCH.work = None if is_alone else chosen.mask_work
     backend = Backend(compiler, chosen)
     _hook()
     _server = chosen
@@ -400,8 +404,9 @@ def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reason
     if taken is None or (known is not None and (text is None or text.looked_up.has(*taken.limit))):
         if known is not None:
             metrics.count("maskwright_grammar_cache_hits")
+            metrics.observe("maskwright_check_seconds", 0.0)
         if isinstance(known, InvalidGrammarObject):
-            metrics.count("maskwright_requests_refused", reason="grammar")
+            metrics.count("maskwright_requests_refused", reason=getattr(known, "maskwright_reason", "grammar"))
         ready: tuple[Any, bool] = method(backend, key, require_reasoning)
         return ready
 

@@ -12,6 +12,7 @@ imported, before a server knows of this package.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import tempfile
 import threading
@@ -41,6 +42,21 @@ _HELP = {
     "maskwright_mask_seconds": "Seconds to fill the masks of one step, or one mask if they are filled one by one",
     "maskwright_forced_tokens_drafted": "Drafted tokens that the grammar forces",
     "maskwright_forced_tokens_accepted": "Drafted tokens that the grammar forces and the model took",
+}
+_KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
+_REASONS = ("grammar", "work", "limit", "tokens", "options", "tokenizer", "engine")
+#: The values of the labels of counters.
+_LABELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "maskwright_grammar_cache_hits": {},
+    "maskwright_compilations": {"kind": _KINDS, "outcome": ("compiled", "refused")},
+    "maskwright_grammars_not_enforced": {"kind": _KINDS},
+    "maskwright_tools_not_compiled": {},
+    "maskwright_requests_refused": {"reason": _REASONS},
+    "maskwright_texts_failed": {},
+    "maskwright_texts_cut_off": {},
+    "maskwright_masks": {"status": ("exact", "bound"), "grammar": ("new", "known")},
+    "maskwright_forced_tokens_drafted": {},
+    "maskwright_forced_tokens_accepted": {},
 }
 _BOUNDS = {
     "maskwright_compile_seconds": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
@@ -78,7 +94,7 @@ def started() -> None:
 
 
 def count(name: str, amount: float = 1, **labels: str) -> None:
-    """Adds to a counter, which is one of `_HELP`."""
+    """Adds to a counter, which is one of `_LABELS`."""
     _write("counter", name, [("_total", tuple(labels.items()), amount)])
 
 
@@ -144,6 +160,10 @@ def _opened(pid: int, folder: str | None) -> dict[str, Any]:
     for metric, bounds in _BOUNDS.items():
         for bound in (*map(str, bounds), "+Inf"):
             files["histogram"].read_value(_key(metric, f"{metric}_bucket", (("le", bound),)))
+    # A counter begins with 0: Prometheus sees no increase in one that comes with its first event.
+    for metric, labels in _LABELS.items():
+        for values in itertools.product(*labels.values()):
+            files["counter"].read_value(_key(metric, f"{metric}_total", tuple(zip(labels, values, strict=True))))
     return files
 
 

@@ -320,9 +320,13 @@ class LookedUp:
 
 
 class Batch:
-    """The masks of one step, filled by one call in parallel. Open while the step collects them."""
+    """The masks of one step, filled by one call in parallel. Open while the step collects them.
 
-    def __init__(self) -> None:
+    `work`: the work units of one mask, instead of the compiler's limit.
+    """
+
+    def __init__(self, work: int | None = None) -> None:
+        self.work = work
         self.is_open = False
         #: Texts that move on while the step collects masks.
         self.moving: set[Text] = set()
@@ -341,7 +345,8 @@ class Batch:
         mask = rows[0][2]
         start, errors = time.perf_counter(), {}
         try:
-            fill_next_token_bitmask_batch([matcher for _, matcher, _, _ in rows], mask, [row for _, _, _, row in rows])
+            matchers = [matcher for _, matcher, _, _ in rows]
+            fill_next_token_bitmask_batch(matchers, mask, [row for _, _, _, row in rows], work=self.work)
         except Exception as error:
             errors = error.errors if isinstance(error, BatchError) else dict.fromkeys((row for _, _, _, row in rows), error)
             for text, _, _, row in rows:
