@@ -201,10 +201,10 @@ def test_alerts_and_the_dashboard_s_queries(tmp_path):
             server.run([*requests(), BAD], max_tokens=200)
             time.sleep(4)
         for title, query in queries:
-            query = query.replace("$instance", ".*").replace("$__rate_interval", "1m")
+            query = query.replace("$instance", ".*").replace("$__rate_interval", "5m")
             found = prometheus.ask("query", query=query)["result"]
             print(f"{title}: {[(each['metric'], each['value'][1]) for each in found]}"[:300])
-            assert found or title in ("Not enforced", "Seconds of a compilation"), (title, query)
+            assert found or title == "Not enforced", (title, query)
         (group,) = prometheus.ask("rules")["groups"]
         assert {rule["health"] for rule in group["rules"]} == {"ok"}
         assert {rule["name"] for rule in group["rules"] if rule["state"] == "firing"} == set()
