@@ -13,8 +13,9 @@ the text, the end-of-sequence token included:
 
 `--bytes` takes the vocabulary of single bytes. Prints how often each is the least number, at most 3 more, and the worst.
 
-`--masks` compares masks instead: at these places, with as many tokens left as the least number and a slack more, which of the allowed tokens would
-be lost if a token were allowed only where the best number after it fits. (Of the tokens that aligned numbers lose, 40 a mask are looked at.)
+`--masks least` compares masks instead: at these places, with as many tokens left as the least number and a slack more, which of the allowed tokens
+would be lost if a token were allowed only where the best number after it fits. (Of the tokens that aligned numbers lose, 40 a mask are looked at.)
+`--masks text` is the same with as many tokens left as the instance takes, and a slack more.
 """
 
 import argparse
@@ -55,15 +56,15 @@ def rest_of(matcher):
     return b"".join(matcher.grammar.tokenizer.token_bytes(token) for token in matcher.finish() if token not in ends)
 
 
-def masks(exact, aligned, shortest, fewest, prefix, lost):
+def masks(exact, aligned, shortest, fewest, prefix, n_rest, lost):
     """Adds to `lost`, by slack: masks, masks that lose tokens, the sum of the shares lost, and how many of the 40 tokens were looked at."""
     n_words = (exact.tokenizer.vocab_size + 31) // 32
     rows = np.zeros((2, n_words), np.int32)
-    n_least = stepped(exact, prefix).tokens_to_finish()
+    n_rest = n_rest or stepped(exact, prefix).tokens_to_finish()
     free, free_bytes = stepped(aligned, prefix), maskwright.Matcher(shortest)
     ends = set(exact.tokenizer.eos_token_ids)
     for slack in SLACKS:
-        n_left = n_least + slack
+        n_left = n_rest + slack
         for row, grammar in enumerate((exact, aligned)):
             try:
                 stepped(grammar, prefix, len(prefix) + n_left).fill_next_token_bitmask(rows, row)
@@ -102,7 +103,7 @@ def main():
     parser.add_argument("--first", type=int, default=3)
     parser.add_argument("--bytes", action="store_true")
     parser.add_argument("--worst", type=int, default=12)
-    parser.add_argument("--masks", action="store_true")
+    parser.add_argument("--masks", choices=["least", "text"])
     arguments = parser.parse_args()
     tokenizer = BYTES if arguments.bytes else maskwright.Tokenizer.from_file(arguments.tokenizer)
     fewest = Fewest(tokenizer)
@@ -133,8 +134,10 @@ def main():
                 prefixes.append(b"".join(map(tokenizer.token_bytes, ids[: len(ids) * share // 4])))
         if arguments.masks:
             for share in range(4) if valid is not None else (0,):
+                prefix = ids[: len(ids) * share // 4] if share else []
+                n_rest = len(ids) - len(prefix) + 1 if arguments.masks == "text" and valid is not None else None
                 with contextlib.suppress(maskwright.Error, ValueError):
-                    masks(*grammars, fewest, ids[: len(ids) * share // 4] if share else [], lost)
+                    masks(*grammars, fewest, prefix, n_rest, lost)
             continue
         for prefix in prefixes:
             try:
