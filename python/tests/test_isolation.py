@@ -7,7 +7,7 @@ import time
 import maskwright
 import pytest
 from maskwright.integrations._serving import options
-from maskwright.integrations._serving.specs import Grammars, Spec
+from maskwright.integrations._serving.specs import Grammars, Spec, one_line
 
 GOOD = {"type": "object", "properties": {"x": {"type": "integer"}}, "additionalProperties": False}
 BAD = {"type": "object", "properties": {"x": {"type": "text"}}}
@@ -44,8 +44,9 @@ def grammars(compiler, monkeypatch):
 
 def test_a_bad_tool_of_a_tag_costs_that_tool(grammars, caplog):
     text = triggered(tag("first", GOOD), tag("bad", BAD), tag("worse", {"$ref": "#/nowhere"}), tag("last", GOOD))
-    with pytest.raises(maskwright.SchemaError):
+    with pytest.raises(maskwright.SchemaError) as refused:
         grammars("raise")("structural_tag", text)
+    assert one_line(refused.value).startswith("the tool bad; ")
     left = grammars("leave_out")("structural_tag", text)
     assert re.findall("request r1: (the tool .* is left out): ", caplog.text) == ["the tool bad is left out", "the tool worse is left out"]
     loose = grammars("any_json")("structural_tag", text)
@@ -68,6 +69,21 @@ def test_a_bad_branch_of_a_schema_costs_that_branch(grammars, caplog):
     assert not accepts(grammar, '[{"name": "bad", "parameters": {}}]')
     loose = grammars("any_json")("json", text)
     assert accepts(loose, '[{"name": "bad", "parameters": {"y": []}}]')
+
+
+def test_a_tool_is_named_where_it_is_alone_or_listed_twice(grammars, caplog, counted):
+    twice = [tag("bad", BAD), tag("bad", BAD)]
+    for tags, way in ((twice[:1], "raise"), (twice[:1], "leave_out"), (twice, "any_json")):
+        if way == "any_json":
+            grammars(way)("structural_tag", triggered(*tags))
+        else:
+            with pytest.raises(maskwright.SchemaError) as refused:
+                grammars(way)("structural_tag", triggered(*tags))
+            assert one_line(refused.value).startswith("the tool bad; ")
+    assert caplog.text.count("the tool bad takes any JSON") == counted("maskwright_tools_not_compiled_total") == 1
+    with pytest.raises(maskwright.Error) as refused:
+        grammars("raise")("json", json.dumps({"type": "object", "properties": {"a": {"type": "text"}}}))
+    assert not hasattr(refused.value, "__notes__")
 
 
 def test_a_tool_that_takes_too_much_work_costs_that_tool(tokenizer, monkeypatch, caplog):

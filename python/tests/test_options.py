@@ -1,5 +1,7 @@
 """What an operator sets for a server by environment variables, and what becomes of specs that cannot be compiled."""
 
+import json
+
 import maskwright
 import pytest
 from maskwright.integrations._serving import options as settings
@@ -90,6 +92,31 @@ def test_a_request_changes_its_own_options(given, expected):
 def test_a_wrong_option_of_a_request_is_named(given, message):
     with pytest.raises(ValueError, match=message):
         Options().for_request(given)
+
+
+def test_what_the_operator_refuses_no_request_allows():
+    server = settings.read({"MASKWRIGHT_UNENFORCED": "refuse"})
+    assert server.for_request({"maskwright_unenforced": "refuse", "maskwright_numbers": "any"}).grammar.numbers == "any"
+    with pytest.raises(ValueError, match="maskwright_unenforced is 'log', but this server"):
+        server.for_request({"maskwright_unenforced": "log"})
+
+
+def test_a_name_that_is_no_option_is_told():
+    given = {"MASKWRIGHT_UNENFORCD": "refuse", "MASKWRIGHT_VLLM": "1", "MASKWRIGHT_GRAMMARS": "3", "MASKWRIGHT_QQ": "", "PATH": ""}
+    assert sorted(settings.unknown(given)) == [
+        "MASKWRIGHT_QQ is no option",
+        "MASKWRIGHT_UNENFORCD is no option; did you mean MASKWRIGHT_UNENFORCED?",
+    ]
+
+
+def test_a_limit_has_the_name_that_its_operator_knows(tokenizer):
+    branches = [{"if": {"required": [f"k{n}"]}, "then": {"required": [f"p{n}"]}} for n in range(200)]
+    for name, value in (("MASKWRIGHT_COMPILE_WORK", "100000"), ("MASKWRIGHT_COMPILE_BYTES", "2000000")):
+        server = settings.read({name: value})
+        with pytest.raises(maskwright.Error) as refused:
+            Grammars(specs.compiler_of(tokenizer, server), server).get(Spec("json", json.dumps({"allOf": branches})))
+        said = specs.one_line(refused.value)
+        assert f"the server's limit is {name}" in said and "compiler's limit" not in said
 
 
 def test_options_change_what_is_compiled(tokenizer):

@@ -420,7 +420,7 @@ mod tests {
         let words = Words::Plain(Regex::literal("ab"));
         let error = surroundings.ends(start, &words, &Fuel::new(1)).unwrap_err();
         assert!(error.is_limit() && !error.is_cancelled());
-        assert_eq!(error.to_string(), "more work than the limit of 1 units allows");
+        assert_eq!(error.to_string(), "compiling it takes more work than the limit of 1 units allows");
         let cancel = CancelToken::new();
         cancel.cancel();
         let error = surroundings.ends(start, &words, &Fuel::unlimited().with_cancel(cancel)).unwrap_err();

@@ -280,6 +280,8 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     metrics.started()
     log.follow(logging.getLogger("sglang"))
     LOG.info("grammars are those of Maskwright %s; %s", __version__, chosen)
+    for warning in options.unknown():
+        LOG.warning("%s", warning)
     if serving.reasoning_parser:
         parser = ReasoningParser(model_type=serving.reasoning_parser, stream_reasoning=False, tokenizer=tokenizer)
         # Without the end of reasoning in the vocabulary, SGLang says so and masks from the first token on.
@@ -424,7 +426,7 @@ def _get_grammar(method: Any, backend: Any, key: tuple[str, str], require_reason
         return made
 
     submit = lanes.of_process().submit if known is None else lanes.of_process().submit_known
-    future: Future[Any] = submit(contextvars.Context().run, make)
+    future: Future[Any] = lanes.timed(submit(contextvars.Context().run, make))
     return future, False
 
 

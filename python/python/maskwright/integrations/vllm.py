@@ -296,6 +296,8 @@ def _say_hello() -> None:
     log.leave_out(logging.getLogger("vllm"), _refusal())
     metrics.started()
     LOG.info("structured outputs are those of Maskwright %s; %s", __version__, options.read())
+    for warning in options.unknown():
+        LOG.warning("%s", warning)
 
 
 def _prepare(tokenizer: Any, model_config: Any) -> None:
@@ -337,7 +339,7 @@ async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, p
                 metrics.observe("maskwright_check_seconds", 0.0)
             else:
                 submit = lanes.of_process().submit_known if is_known else lanes.of_process().submit
-                await asyncio.wrap_future(submit(params._validate_structured_outputs, *given))
+                await asyncio.wrap_future(lanes.timed(submit(params._validate_structured_outputs, *given)))
         except _refusal() as refusal:
             metrics.count("maskwright_requests_refused", reason=refusal.reason)
             LOG.info("request %s is refused: %s", request_id, refusal.said)

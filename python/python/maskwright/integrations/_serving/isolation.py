@@ -57,8 +57,20 @@ def compile_isolated(
     except Error as error:
         made = None if on_error == "raise" else _without_faults(compile_text, text, error, on_error == "any_json")
         if made is None:
+            if (tool := _tool_at(text, getattr(error, "pointer", None) or "")) is not None:
+                error.add_note(f"the tool {tool}")
             raise
     return compile_text(made[0]), made[1]
+
+
+def _tool_at(text: str, pointer: str) -> str | None:
+    """The tool whose part of a document has a place; None if it is no tool's."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    found = _list_of_tools(document, pointer)
+    return None if found is None or found.at is None else _name(found.holder[found.key][found.at])
 
 
 def _without_faults(
@@ -72,7 +84,7 @@ def _without_faults(
     found = _list_of_tools(document, getattr(error, "pointer", None) or "")
     if found is None:
         return None
-    holder, key = found
+    holder, key, _ = found
     tools, holder[key] = holder[key], _HERE
     before, after = json.dumps(document).split(json.dumps(_HERE))
 
@@ -108,15 +120,25 @@ def _number(text: str) -> float:
     return number
 
 
-def _list_of_tools(document: Any, pointer: str) -> tuple[dict[str, Any], str] | None:
-    """The outermost list of tools on the way to a place: the object that has it, and the key."""
+class _Tools(NamedTuple):
+    """A list of tools on the way to a place: the object that has it, the key, and the number of the tool that has the place."""
+
+    holder: dict[str, Any]
+    key: str
+    at: int | None
+
+
+def _list_of_tools(document: Any, pointer: str) -> _Tools | None:
+    """The outermost list of tools on the way to a place."""
     value = document
-    for step in [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]:
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    for n, step in enumerate(steps):
         if isinstance(value, list):
             value = value[int(step)] if step.isdigit() and int(step) < len(value) else None
         elif isinstance(value, dict):
             if _is_list_of_tools(value, step):
-                return value, step
+                after = steps[n + 1] if n + 1 < len(steps) else ""
+                return _Tools(value, step, int(after) if after.isdigit() and int(after) < len(value[step]) else None)
             if step in ("json_schema", "schema", "properties"):
                 # What is below is a tool's own.
                 return None

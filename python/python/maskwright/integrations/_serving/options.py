@@ -6,8 +6,9 @@ names the variable: a server that goes on with another value than its operator m
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
 PropertyOrder = Literal["schema", "any"]
@@ -66,7 +67,10 @@ class Options(NamedTuple):
         own = {name: value for name, value in (given or {}).items() if name.startswith("maskwright_")}
         if unknown := own.keys() - _REQUEST_NAMES.keys():
             raise ValueError(f"{min(unknown)} is no option of a request; those are {', '.join(_REQUEST_NAMES)}")
-        return self._with({_REQUEST_NAMES[name]: (name, value) for name, value in own.items()})
+        chosen = self._with({_REQUEST_NAMES[name]: (name, value) for name, value in own.items()})
+        if self.grammar.unenforced == "refuse" != chosen.grammar.unenforced:
+            raise ValueError(f"maskwright_unenforced is {chosen.grammar.unenforced!r}, but this server enforces all keywords or refuses")
+        return chosen
 
     def _with(self, given: Mapping[str, tuple[str, Any]]) -> Options:
         """The options with values, each given with the name that errors have."""
@@ -91,6 +95,22 @@ def read(environment: Mapping[str, str] = os.environ) -> Options:
             raise ValueError(f"{variable} is no more: {instead}")
     given = {field: (variable, environment.get(variable, "").strip()) for field, (variable, _, _) in _VARIABLES.items()}
     return Options()._with({field: each for field, each in given.items() if each[1]})
+
+
+def unknown(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
+    """Says of variables with our prefix that none is read by this name."""
+    prefix = "MASKWRIGHT_"
+    names = {variable.removeprefix(prefix) for variable in (*_OTHERS, *(variable for variable, _, _ in _VARIABLES.values()))}
+    for variable in sorted(environment):
+        name = variable.removeprefix(prefix)
+        if name != variable and name not in names:
+            near = difflib.get_close_matches(name, sorted(names), n=1)
+            yield f"{variable} is no option" + (f"; did you mean {prefix}{near[0]}?" if near else "")
+
+
+def variable_of(limit: str) -> str | None:
+    """The variable that sets a limit of compilers; None if there is none."""
+    return _OF_LIMITS.get(limit)
 
 
 def is_on(variable: str, environment: Mapping[str, str] = os.environ) -> bool:
@@ -154,6 +174,10 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "unenforced": ("MASKWRIGHT_UNENFORCED", *_one_of(Unenforced)),
     "on_tool_error": ("MASKWRIGHT_ON_TOOL_ERROR", *_one_of(OnToolError)),
 }
+#: Variables that are set elsewhere: by who turns Maskwright on, and by it for the processes that it starts.
+_OTHERS = ("MASKWRIGHT_VLLM", "MASKWRIGHT_METRICS_FOLDER")
+#: The variables of limits of a compiler.
+_OF_LIMITS = {"compile_fuel": "MASKWRIGHT_COMPILE_WORK", "compile_bytes": "MASKWRIGHT_COMPILE_BYTES"}
 #: Variables of earlier versions, with what to do instead.
 _GONE = {
     "MASKWRIGHT_COMPILE_SECONDS": "compilations are limited by work and memory, which are the same at every load, "

@@ -29,7 +29,7 @@ from maskwright._maskwright import (
 )
 from maskwright.integrations._serving import isolation, lanes, metrics
 from maskwright.integrations._serving.log import LOG
-from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace
+from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace, variable_of
 from maskwright.integrations._serving.text import LookedUp
 
 if TYPE_CHECKING:
@@ -59,6 +59,14 @@ def compiler_of(tokenizer: Tokenizer, options: Options, *, bounds_work: bool = T
     return Compiler(tokenizer, limits, threads=options.threads)
 
 
+class _News(NamedTuple):
+    """What operators are told about a grammar."""
+
+    line: str
+    counter: str
+    labels: dict[str, str] = {}
+
+
 class _Known:
     """A spec's grammar or error, once it is compiled."""
 
@@ -67,8 +75,8 @@ class _Known:
         #: The call that compiles it.
         self.owner: object = None
         self.looked_up = LookedUp()
-        #: What is to be logged when a request with a known id asks for it.
-        self.untold: list[str] = []
+        #: What is to be logged and counted when a request with a known id asks for it: of a server's processes, one knows ids.
+        self.untold: list[_News] = []
 
 
 class Grammars:
@@ -117,8 +125,9 @@ class Grammars:
             raise failure.with_traceback(None)
         if request_id is not None:
             untold, known.untold = known.untold, []
-            for line in untold:
-                LOG.warning("request %s: %s", request_id, line)
+            for news in untold:
+                LOG.warning("request %s: %s", request_id, news.line)
+                metrics.count(news.counter, 1, **news.labels)
         return known.made.result()
 
     def looked_up(self, spec: Spec) -> LookedUp | None:
@@ -127,7 +136,7 @@ class Grammars:
             known = self._kept.get(spec)
         return None if known is None or not known.made.done() else known.looked_up
 
-    def _compile(self, spec: Spec, untold: list[str]) -> CompiledGrammar:
+    def _compile(self, spec: Spec, untold: list[_News]) -> CompiledGrammar:
         work = lanes.work_here()
         # A list of tools may take several compilations.
         cancel = CancelToken(work=self.options.compile_work if work is None else work)
@@ -149,7 +158,7 @@ class Grammars:
                 metrics.set_bytes("maskwright_grammar_bytes", self.compiler.memory_usage())
         return grammar
 
-    def _compile_isolated(self, spec: Spec, cancel: CancelToken, untold: list[str]) -> CompiledGrammar:
+    def _compile_isolated(self, spec: Spec, cancel: CancelToken, untold: list[_News]) -> CompiledGrammar:
         def compile_text(text: str) -> CompiledGrammar:
             grammar = compile_spec(self.compiler, spec._replace(text=text), cancel)
             if spec.options.unenforced == "refuse" and (missing := _not_enforced(grammar)):
@@ -160,14 +169,14 @@ class Grammars:
             grammar, faults = isolation.compile_isolated(compile_text, spec.text, spec.options.on_tool_error)
         else:
             grammar, faults = compile_text(spec.text), []
-        for fault in faults:
-            metrics.count("maskwright_tools_not_compiled")
-            untold.append(f"the tool {fault.tool} {fault.what}: {one_line(fault.error)}")
+        # Servers list a tool once for each way to begin its call.
+        for tool, fault in {fault.tool: fault for fault in faults}.items():
+            untold.append(_News(f"the tool {tool} {fault.what}: {one_line(fault.error)}", "maskwright_tools_not_compiled"))
         if missing := _not_enforced(grammar):
-            metrics.count("maskwright_grammars_not_enforced", kind=spec.kind)
             text = spec.text if len(spec.text) <= 200 else spec.text[:200] + "…"
             what = f"{spec.kind} {text}" if self.options.logs_schemas else spec.kind
-            untold.append(f"not enforced in the {what}: {missing}")
+            said = f"not enforced in the {what}: {missing}"
+            untold.append(_News(said, "maskwright_grammars_not_enforced", {"kind": spec.kind}))
         return grammar
 
 
@@ -223,11 +232,19 @@ def why_refused(error: Exception) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """What an error says, with its place in words: a drawing of it cannot be read in the JSON of an answer."""
+    """What an error says, with its place in words: a drawing of it cannot be read in the JSON of an answer. A limit that only the operator
+    can raise has the operator's name, and a tool its own.
+    """
     said, drawing, _ = str(error).partition("\n   ,-[")
     if drawing and isinstance(error, Error):
         said += f" (line {error.line}, column {error.column})" + (f"\nHelp: {error.hint}" if error.hint else "")
-    return "; ".join(said.splitlines())
+    said = re.sub(r",? or raise the compiler's limit `(\w+)`", _by_the_operator, said)
+    return "; ".join([*getattr(error, "__notes__", ()), *said.splitlines()])
+
+
+def _by_the_operator(limit: re.Match[str]) -> str:
+    variable = variable_of(limit[1])
+    return "" if variable is None else f"; the server's limit is {variable}"
 
 
 def is_gbnf(grammar: str) -> bool:
