@@ -197,11 +197,11 @@ def test_alerts_and_the_dashboard_s_queries(tmp_path):
     dashboard = json.loads((OPERATING / "dashboard.json").read_text(encoding="utf-8"))
     queries = [(panel["title"], target["expr"]) for panel in dashboard["panels"] for target in panel["targets"]]
     with Server("prometheus", **ON) as server, Prometheus(tmp_path, server.port, OPERATING / "alerts.yml") as prometheus:
+        # What comes before it has read the page is no increase.
+        prometheus.wait_for("maskwright_info")
         for _ in range(3):
-            # So that Prometheus has read the page before.
-            time.sleep(4)
             server.run([*requests(), BAD], max_tokens=200)
-        time.sleep(2)
+            time.sleep(5)
         for title, query in queries:
             query = query.replace("$instance", ".*").replace("$__rate_interval", "5m")
             found = prometheus.ask("query", query=query)["result"]
