@@ -98,7 +98,6 @@ impl fmt::Display for AutomatonError {
             }
             Kind::Unsearched => f.write_str("a search for a word of the expression is still to be made"),
             Kind::OutOfWork => OutOfWork.fmt(f),
-            Kind::Fuel(error) if error.is_limit() => write!(f, "compiling it takes {error}"),
             Kind::Fuel(error) => error.fmt(f),
         }
     }

@@ -104,13 +104,13 @@ const METERED: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FuelError {
     /// The limit on work was reached.
-    #[error("more work than the limit of {limit} units allows")]
+    #[error("compiling it takes more work than the limit of {limit} units allows")]
     Exhausted {
         /// The limit, in work units.
         limit: u64,
     },
     /// The limit on memory was reached.
-    #[error("more memory than the limit of {limit} bytes allows")]
+    #[error("compiling it takes more memory than the limit of {limit} bytes allows")]
     Memory {
         /// The limit, in bytes.
         limit: u64,

@@ -48,7 +48,6 @@ impl fmt::Display for GrammarError {
             Kind::Unproductive { rule } => {
                 write!(f, "rule `{rule}` matches no text at all: nothing could ever be generated")
             }
-            Kind::Fuel(error) if error.is_limit() => write!(f, "compiling it takes {error}"),
             Kind::Fuel(error) => error.fmt(f),
         }
     }

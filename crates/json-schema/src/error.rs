@@ -364,9 +364,7 @@ impl fmt::Display for SchemaError {
                 f,
                 "the schema leads back to itself without a step into a property or an item, so it says nothing"
             )?,
-            Kind::Fuel(error) => {
-                write!(f, "compiling it takes {error}\nHelp: {}", self.hint().unwrap_or_default())?
-            }
+            Kind::Fuel(error) => write!(f, "{error}\nHelp: {}", self.hint().unwrap_or_default())?,
             // Said above, without a place.
             Kind::Syntax(_) => {}
         }
