@@ -81,6 +81,10 @@ def test_a_tool_is_named_where_it_is_alone_or_listed_twice(grammars, caplog, cou
                 grammars(way)("structural_tag", triggered(*tags))
             assert one_line(refused.value).startswith("the tool bad; ")
     assert caplog.text.count("the tool bad takes any JSON") == counted("maskwright_tools_not_compiled_total") == 1
+    forged = {"begin": "<x\nrequest 1: fine>" + "x" * 200, "content": {"type": "json_schema", "json_schema": BAD}, "end": "</x>"}
+    with pytest.raises(maskwright.SchemaError) as refused:
+        grammars("raise")("structural_tag", json.dumps({"type": "structural_tag", "format": {"type": "triggered_tags", "triggers": ["<x"], "tags": [forged]}}))
+    assert "\n" not in one_line(refused.value) and one_line(refused.value).startswith("the tool <x request 1: fine>xx")
     with pytest.raises(maskwright.Error) as refused:
         grammars("raise")("json", json.dumps({"type": "object", "properties": {"a": {"type": "text"}}}))
     assert not hasattr(refused.value, "__notes__")

@@ -255,7 +255,7 @@ def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
     refused = asyncio.run(all_of_them())
     assert [str(each) if each else None for each in refused] == [
         "structured_outputs.choice: compiling it takes more work than the limit of 16000000 units allows: a smaller or less ambiguous "
-        "one is needed",
+        "one is needed; the server's limit is MASKWRIGHT_COMPILE_WORK",
         None,
         None,
         "structured_outputs.choice: the choices are [1], expected a JSON list of strings",

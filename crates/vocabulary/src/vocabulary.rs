@@ -279,10 +279,11 @@ impl Vocabulary {
         fewest
     }
 
-    /// How many tokens spell `text` at least; `None` if none do. Takes room for the longest token only, and can be stopped.
+    /// The least number of tokens that spell `text`; `None` if none do. Takes time in the text times the longest token, and
+    /// memory for the longest token.
     ///
     /// # Errors
-    /// If the [meter](meter::spend) has less than a unit for each byte.
+    /// If the [meter](meter::spend) runs out: each byte of `text` takes a unit.
     pub fn n_fewest_tokens(&self, text: &[u8]) -> Result<Option<usize>, OutOfWork> {
         // By place, modulo one more than the longest token: the least number of tokens up to there.
         let mut fewest = vec![None; self.max_token_bytes().min(text.len()) + 1];

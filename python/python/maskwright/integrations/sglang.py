@@ -272,7 +272,7 @@ def make_backend(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_id
     compiler = compiler_of(_read(tokenizer, vocab_size, eos_token_ids), chosen, bounds_work=is_alone)
     # Which tokens a bounded mask lacks depends on what the process did before. After a step all ranks take one of their tokens, which is in the
     # mask of its rank, and the others accept it whatever work that takes. Trees of drafts are verified by each rank for itself, so all ranks
-    # need the same masks: those are not filled by the batch, and have no limit.
+    # need the same masks: those are not filled by the batch, and have no limit. Nor have masks that SGLang narrows (`_fill_batched`).
     _BATCH.work = None if is_alone else chosen.mask_work
     backend = Backend(compiler, chosen)
     _hook()
@@ -370,6 +370,7 @@ def _take_in(method: Any, manager: Any, req: Any) -> bool:
     try:
         chosen = _server.for_request(params.custom_params)
     except ValueError as error:
+        metrics.observe("maskwright_check_seconds", 0.0)
         _refuse(req, "options", f"custom_params: {error}")
         return False
     _taken = _Taken(Limit.of(params, chosen), getattr(req, "rid", None))

@@ -335,8 +335,8 @@ async def _add_request(method: Any, engine: Any, request_id: Any, prompt: Any, p
         try:
             is_known, is_quick = _what_is_known(params, *given)
             if is_quick:
-                params._validate_structured_outputs(*given)
                 metrics.observe("maskwright_check_seconds", 0.0)
+                params._validate_structured_outputs(*given)
             else:
                 submit = lanes.of_process().submit_known if is_known else lanes.of_process().submit
                 await asyncio.wrap_future(lanes.timed(submit(params._validate_structured_outputs, *given)))

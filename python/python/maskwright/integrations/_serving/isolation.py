@@ -31,6 +31,11 @@ _SCHEMAS = ("json_schema", "schema", "parameters", "arguments")
 _HERE = "\x00tools\x00"
 
 
+def shown(tool: str) -> str:
+    """The name of a tool for messages: in one line, and not long. It comes from a client."""
+    return " ".join(tool.split())[:100]
+
+
 class Fault(NamedTuple):
     """A tool that is left out, or whose arguments are any JSON."""
 
@@ -58,7 +63,7 @@ def compile_isolated(
         made = None if on_error == "raise" else _without_faults(compile_text, text, error, on_error == "any_json")
         if made is None:
             if (tool := _tool_at(text, getattr(error, "pointer", None) or "")) is not None:
-                error.add_note(f"the tool {tool}")
+                error.add_note(f"the tool {shown(tool)}")
             raise
     return compile_text(made[0]), made[1]
 
@@ -134,11 +139,11 @@ def _list_of_tools(document: Any, pointer: str) -> _Tools | None:
     steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     for n, step in enumerate(steps):
         if isinstance(value, list):
-            value = value[int(step)] if step.isdigit() and int(step) < len(value) else None
+            value = value[int(step)] if step.isdecimal() and int(step) < len(value) else None
         elif isinstance(value, dict):
             if _is_list_of_tools(value, step):
                 after = steps[n + 1] if n + 1 < len(steps) else ""
-                return _Tools(value, step, int(after) if after.isdigit() and int(after) < len(value[step]) else None)
+                return _Tools(value, step, int(after) if after.isdecimal() and int(after) < len(value[step]) else None)
             if step in ("json_schema", "schema", "properties"):
                 # What is below is a tool's own.
                 return None

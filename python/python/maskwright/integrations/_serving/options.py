@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -69,7 +70,7 @@ class Options(NamedTuple):
             raise ValueError(f"{min(unknown)} is no option of a request; those are {', '.join(_REQUEST_NAMES)}")
         chosen = self._with({_REQUEST_NAMES[name]: (name, value) for name, value in own.items()})
         if self.grammar.unenforced == "refuse" != chosen.grammar.unenforced:
-            raise ValueError(f"maskwright_unenforced is {chosen.grammar.unenforced!r}, but this server enforces all keywords or refuses")
+            raise ValueError(f"maskwright_unenforced is {chosen.grammar.unenforced!r}, but this server refuses keywords that it cannot enforce")
         return chosen
 
     def _with(self, given: Mapping[str, tuple[str, Any]]) -> Options:
@@ -103,14 +104,9 @@ def unknown(environment: Mapping[str, str] = os.environ) -> Iterator[str]:
     names = {variable.removeprefix(prefix) for variable in (*_OTHERS, *(variable for variable, _, _ in _VARIABLES.values()))}
     for variable in sorted(environment):
         name = variable.removeprefix(prefix)
-        if name != variable and name not in names:
+        if name != variable and name not in names and not _OF_SERVICES.fullmatch(variable):
             near = difflib.get_close_matches(name, sorted(names), n=1)
             yield f"{variable} is no option" + (f"; did you mean {prefix}{near[0]}?" if near else "")
-
-
-def variable_of(limit: str) -> str | None:
-    """The variable that sets a limit of compilers; None if there is none."""
-    return _OF_LIMITS.get(limit)
 
 
 def is_on(variable: str, environment: Mapping[str, str] = os.environ) -> bool:
@@ -175,9 +171,9 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any], str]] = {
     "on_tool_error": ("MASKWRIGHT_ON_TOOL_ERROR", *_one_of(OnToolError)),
 }
 #: Variables that are set elsewhere: by who turns Maskwright on, and by it for the processes that it starts.
-_OTHERS = ("MASKWRIGHT_VLLM", "MASKWRIGHT_METRICS_FOLDER")
-#: The variables of limits of a compiler.
-_OF_LIMITS = {"compile_fuel": "MASKWRIGHT_COMPILE_WORK", "compile_bytes": "MASKWRIGHT_COMPILE_BYTES"}
+_OTHERS = ("MASKWRIGHT_VLLM", "MASKWRIGHT_METRICS_FOLDER", "MASKWRIGHT_CACHE")
+#: Kubernetes sets such variables for a service named `maskwright`.
+_OF_SERVICES = re.compile(r"MASKWRIGHT_(.*_)?(PORT|SERVICE)(_.*)?")
 #: Variables of earlier versions, with what to do instead.
 _GONE = {
     "MASKWRIGHT_COMPILE_SECONDS": "compilations are limited by work and memory, which are the same at every load, "

@@ -29,7 +29,7 @@ from maskwright._maskwright import (
 )
 from maskwright.integrations._serving import isolation, lanes, metrics
 from maskwright.integrations._serving.log import LOG
-from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace, variable_of
+from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace
 from maskwright.integrations._serving.text import LookedUp
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class _Known:
         #: The call that compiles it.
         self.owner: object = None
         self.looked_up = LookedUp()
-        #: What is to be logged and counted when a request with a known id asks for it: of a server's processes, one knows ids.
+        #: What is to be logged and counted when a request with a known id asks for it: only one of a server's processes knows the ids.
         self.untold: list[_News] = []
 
 
@@ -124,7 +124,8 @@ class Grammars:
             # Otherwise an error that is raised again and again keeps all frames that it went through.
             raise failure.with_traceback(None)
         if request_id is not None:
-            untold, known.untold = known.untold, []
+            with self._lock:
+                untold, known.untold = known.untold, []
             for news in untold:
                 LOG.warning("request %s: %s", request_id, news.line)
                 metrics.count(news.counter, 1, **news.labels)
@@ -171,7 +172,7 @@ class Grammars:
             grammar, faults = compile_text(spec.text), []
         # Servers list a tool once for each way to begin its call.
         for tool, fault in {fault.tool: fault for fault in faults}.items():
-            untold.append(_News(f"the tool {tool} {fault.what}: {one_line(fault.error)}", "maskwright_tools_not_compiled"))
+            untold.append(_News(f"the tool {isolation.shown(tool)} {fault.what}: {one_line(fault.error)}", "maskwright_tools_not_compiled"))
         if missing := _not_enforced(grammar):
             text = spec.text if len(spec.text) <= 200 else spec.text[:200] + "…"
             what = f"{spec.kind} {text}" if self.options.logs_schemas else spec.kind
@@ -238,13 +239,17 @@ def one_line(error: Exception) -> str:
     said, drawing, _ = str(error).partition("\n   ,-[")
     if drawing and isinstance(error, Error):
         said += f" (line {error.line}, column {error.column})" + (f"\nHelp: {error.hint}" if error.hint else "")
-    said = re.sub(r",? or raise the compiler's limit `(\w+)`", _by_the_operator, said)
-    return "; ".join([*getattr(error, "__notes__", ()), *said.splitlines()])
+    said = re.sub(r",? or raise the compiler's limit `\w+`", "", said)
+    for words, variable in _LIMITS.items():
+        said += f"; the server's limit is {variable}" if words in said else ""
+    return "; ".join(line for part in (*getattr(error, "__notes__", ()), said) for line in part.splitlines())
 
 
-def _by_the_operator(limit: re.Match[str]) -> str:
-    variable = variable_of(limit[1])
-    return "" if variable is None else f"; the server's limit is {variable}"
+#: What errors say of limits, and the operator's variables for those.
+_LIMITS = {
+    "compiling it takes more work than": "MASKWRIGHT_COMPILE_WORK",
+    "compiling it takes more memory than": "MASKWRIGHT_COMPILE_BYTES",
+}
 
 
 def is_gbnf(grammar: str) -> bool:
