@@ -18,10 +18,11 @@ import tempfile
 import threading
 import time
 from bisect import bisect_left
-from typing import Any
+from typing import Any, get_args
 
 from maskwright._maskwright import __version__
 from maskwright.integrations._serving.log import LOG
+from maskwright.integrations._serving.options import Kind
 
 #: The folder that `publish` made, for the processes that are started later.
 _FOLDER = "MASKWRIGHT_METRICS_FOLDER"
@@ -43,13 +44,12 @@ _HELP = {
     "maskwright_forced_tokens_drafted": "Drafted tokens that the grammar forces",
     "maskwright_forced_tokens_accepted": "Drafted tokens that the grammar forces and the model took",
 }
-_KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 _REASONS = ("grammar", "work", "limit", "tokens", "options", "tokenizer", "engine")
 #: The values of the labels of counters.
 _LABELS: dict[str, dict[str, tuple[str, ...]]] = {
     "maskwright_grammar_cache_hits": {},
-    "maskwright_compilations": {"kind": _KINDS, "outcome": ("compiled", "refused")},
-    "maskwright_grammars_not_enforced": {"kind": _KINDS},
+    "maskwright_compilations": {"kind": get_args(Kind), "outcome": ("compiled", "refused")},
+    "maskwright_grammars_not_enforced": {"kind": get_args(Kind)},
     "maskwright_tools_not_compiled": {},
     "maskwright_requests_refused": {"reason": _REASONS},
     "maskwright_texts_failed": {},

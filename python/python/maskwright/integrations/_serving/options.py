@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
+#: What a request can ask for.
+Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 PropertyOrder = Literal["schema", "any"]
 Whitespace = Literal["flexible", "compact", "any"]
 Numbers = Literal["plain", "any"]

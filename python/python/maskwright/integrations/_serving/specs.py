@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskwright._maskwright import (
     CancelledError,
@@ -29,13 +29,11 @@ from maskwright._maskwright import (
 )
 from maskwright.integrations._serving import isolation, lanes, metrics
 from maskwright.integrations._serving.log import LOG
-from maskwright.integrations._serving.options import GrammarOptions, Options, Whitespace
+from maskwright.integrations._serving.options import GrammarOptions, Kind, Options, Whitespace
 from maskwright.integrations._serving.text import LookedUp
 
 if TYPE_CHECKING:
     from maskwright._maskwright import _Limits
-
-Kind = Literal["json", "json_object", "regex", "choice", "grammar", "structural_tag"]
 
 _UNTRUSTED_DEPTH = 256
 

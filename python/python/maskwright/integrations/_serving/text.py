@@ -320,13 +320,11 @@ class LookedUp:
 
 
 class Batch:
-    """The masks of one step, filled by one call in parallel. Open while the step collects them.
+    """The masks of one step, filled by one call in parallel. Open while the step collects them."""
 
-    `work`: the work units of one mask, instead of the compiler's limit.
-    """
-
-    def __init__(self, work: int | None = None) -> None:
-        self.work = work
+    def __init__(self) -> None:
+        #: The work units of one mask; None for the compiler's limit.
+        self.work: int | None = None
         self.is_open = False
         #: Texts that move on while the step collects masks.
         self.moving: set[Text] = set()
