@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_engine::{Compiler, ErrorKind, Matcher, Options};
+use maskwright_engine::{Compiler, ErrorKind, MaskStatus, Matcher, Options};
 use maskwright_grammar::{Grammar, GrammarBuilder, TokenItem, TokenSet, collapse_regular};
 use maskwright_oracle::{Oracle, arb_grammar, arb_vocabulary};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -213,7 +213,10 @@ fn check(
             let mut matcher = match Matcher::with_max_tokens(&compiled, limit) {
                 Ok(matcher) => matcher,
                 Err(error) => {
-                    prop_assert!(!reference.can_end(&texts, limit.unwrap_or(0)), "{error} stops {stops:?}");
+                    let needed = Matcher::new(&compiled).tokens_to_finish();
+                    let is_too_small = needed.is_ok_and(|needed| limit.is_some_and(|limit| limit < needed.n_tokens));
+                    let can_end = reference.can_end(&texts, limit.unwrap_or(0));
+                    prop_assert!(is_too_small || error.is_limit() || !can_end, "{error} stops {stops:?}");
                     continue;
                 }
             };
@@ -231,18 +234,22 @@ fn check(
                 let mask = matcher.mask().unwrap();
                 prop_assert_eq!(matcher.is_accepting(), reference.is_complete(&texts), "{:?}", texts);
                 let nothing_more = vocabulary.eos_token_ids().is_empty() && matcher.is_accepting();
+                let is_bound = matcher.mask_status() == MaskStatus::Bound;
+                prop_assert!(!is_bound || limit.is_some() || is_lost);
                 let mut allowed = Vec::new();
                 for id in 0..vocabulary.n_vocab() as u32 {
                     let token = TokenId(id);
-                    let Some(expected) = is_allowed(id) else {
-                        prop_assert_eq!(
-                            matcher.validate_tokens(&[token]).unwrap() == 1,
-                            mask.contains(token)
-                        );
-                        continue;
+                    let is_accepted = matcher.validate_tokens(&[token]).unwrap() == 1;
+                    let expected = match is_allowed(id) {
+                        Some(expected) if !is_bound => expected,
+                        Some(expected) => {
+                            prop_assert!(expected || !is_accepted, "accept {} after {:?}", id, texts);
+                            is_accepted
+                        }
+                        None => is_accepted,
                     };
                     prop_assert_eq!(
-                        matcher.validate_tokens(&[token]).unwrap() == 1,
+                        is_accepted,
                         expected,
                         "accept {} after {:?}, {:?}",
                         id,
@@ -263,6 +270,7 @@ fn check(
                 }
                 prop_assert_eq!(matcher.explain(TokenId(0)).is_ok(), true);
                 check_forced(&matcher, &reference, &texts)?;
+                prop_assert!(!allowed.is_empty() || limit.is_none() || matcher.is_accepting(), "a dead end");
                 let Some(&id) = allowed.get(usize::from(*choice) % allowed.len().max(1)) else { break };
                 let before = matcher.fork();
                 prop_assert!(matcher.accept_token(TokenId(id)).unwrap());

@@ -35,7 +35,7 @@ const MAX_STATES: usize = 1_024;
 /// Nor do those of more moves.
 const MAX_MOVES: usize = 20_000;
 /// What a watch may have kept, in bits, for there to be a bound.
-const KEPT_BITS: u32 = 16;
+pub(crate) const KEPT_BITS: u32 = 16;
 /// The largest terminal whose residues are looked at one by one, and how many of all terminals are.
 const MAX_SIZE: u64 = 2_000;
 const MAX_RESIDUES: usize = 512;

@@ -4,7 +4,7 @@
 //! ([`ByteLimits`], [`LexedBudget`]). Both answer the same questions.
 
 use super::lexed::LexedBudget;
-use super::over_bytes::{ByteLimits, Ways};
+use super::over_bytes::ByteLimits;
 use crate::EngineError;
 use crate::ground::{MaskWithin, TokenCountStatus, hooks};
 use crate::lexed::{Lexed, States};
@@ -47,7 +47,7 @@ impl LimitsMemo {
         config: ConfigId,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
         match reader {
-            Reader::Bytes(reader) => self.bytes.least(reader, Ways::All, config),
+            Reader::Bytes(reader) => self.bytes.least(reader, config),
             Reader::Lexed { lexed, parser } => {
                 // Tokens ahead are read strictly there, so there may be shorter texts.
                 let is_contextual = lexed.tables().is_contextual;

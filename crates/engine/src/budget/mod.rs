@@ -69,14 +69,26 @@
 //! Rejected: breadth-first search over configurations (the configurations within d tokens grow exponentially
 //! in d); sums of least costs of rules (not least: a token like `"},` spans terminals).
 
-mod completions;
+mod choices;
 mod far;
 mod lexed;
 mod limits;
 mod over_bytes;
 mod profile;
-mod summaries;
+mod rests;
+mod words;
 
+pub(crate) use far::KEPT_BITS;
 pub(crate) use limits::LimitsMemo;
-pub(crate) use over_bytes::{ByteLimits, Ways};
+pub(crate) use over_bytes::ByteLimits;
 pub(crate) use profile::Profile;
+pub(crate) use rests::{Completion, spelled};
+
+/// Which completions count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ways {
+    /// All of the grammar.
+    All,
+    /// Those that no watch refuses.
+    Safe,
+}

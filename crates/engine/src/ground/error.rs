@@ -11,7 +11,7 @@ use maskwright_lexing::LexError;
 use maskwright_scan::ScanError;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
-use super::status::MANY;
+use super::status::{MANY, NEVER, TokenCountStatus};
 
 /// Why a grammar is refused, or a mask cannot be given.
 #[derive(Clone, Debug)]
@@ -256,17 +256,19 @@ impl EngineError {
     }
 
     /// `least` is `u32::MAX` if no text can be spelled at all.
-    pub(crate) fn budget_too_small(limit: usize, least: u32) -> EngineError {
+    pub(crate) fn budget_too_small(limit: usize, least: u32, status: TokenCountStatus) -> EngineError {
         match least {
-            MANY.. => EngineError::no_tokens(least),
+            MANY.. => EngineError::no_tokens(least, status),
             _ => EngineError(Kind::BudgetTooSmall { limit, least }),
         }
     }
 
-    /// No tokens spell the rest of any text, if `least` is `u32::MAX`; else every text takes too many to be counted.
-    pub(crate) fn no_tokens(least: u32) -> EngineError {
-        match least {
-            u32::MAX => EngineError::cannot_be_spelled(),
+    /// No tokens spell the rest of any text, if `least` is `u32::MAX` and exact; else every text that was found takes too many to be counted, or none was
+    /// found.
+    pub(crate) fn no_tokens(least: u32, status: TokenCountStatus) -> EngineError {
+        match (least, status) {
+            (NEVER, TokenCountStatus::Exact) => EngineError::cannot_be_spelled(),
+            (NEVER, TokenCountStatus::Upper) => EngineError::undecided(),
             _ => EngineError(Kind::TooManyTokens),
         }
     }

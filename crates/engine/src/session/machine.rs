@@ -11,11 +11,11 @@ use rustc_hash::FxHashSet;
 
 use super::state::State;
 use crate::EngineError;
-use crate::budget::{LimitsMemo, Ways};
+use crate::budget::LimitsMemo;
 use crate::bytes::WantedRows;
 use crate::ground::{Counted, MaskBuilder, MaskWithin, Readings, TokenCountStatus};
 use crate::likeliest::TokenAutomaton;
-use crate::parser::{ConfigId, Parser};
+use crate::parser::{ConfigId, Parser, Thread};
 use crate::reader::{Reader, Terminals};
 use crate::shared::Shared;
 use crate::watch::{WatchMemo, Watcher};
@@ -90,6 +90,11 @@ impl Machine {
         Machine::new(parser.shared.clone(), parser.network.clone(), &self.reader.terminals())
     }
 
+    /// Whether the text is split by a lexer.
+    pub(crate) fn is_lexed(&self) -> bool {
+        matches!(self.reader, Reader::Lexed { .. })
+    }
+
     /// What the grammar's watch knows before any text, if it has one.
     pub(crate) fn watch_start(&self) -> Option<Arc<dyn Watching>> {
         self.reader.parser().network.watched().map(|watched| watched.watch.start())
@@ -141,7 +146,8 @@ impl Machine {
 
     /// The state at the end of a token or run of bytes.
     fn between_tokens(&mut self, state: State) -> Result<State, EngineError> {
-        Ok(State { config: self.reader.begin_token(state.config)?, within: state.config, ..state })
+        let config = self.reader.begin_token(state.config)?;
+        Ok(State { config, within: state.config, witness: None, ..state })
     }
 
     /// The state after `bytes`, read at once; `None` if no text goes on so.
@@ -247,69 +253,33 @@ impl Machine {
         n_left: Option<u32>,
         mask: &mut MaskBuilder,
     ) -> Result<(), EngineError> {
-        if let Some(place) = state.place()
-            && let Some(mut watcher) = self.watcher()
-        {
-            return n_left.map_or(Ok(()), |n_left| watcher.add_proven(&place, n_left, mask));
-        }
         let Machine { reader, limits, .. } = self;
         // Tokens of the others are tried one by one.
-        let Some(reader) = reader.bytes().filter(|reader| !reader.parser.network.has_token_limits()) else {
-            return Ok(());
-        };
-        match n_left {
-            Some(n_left) => limits.bytes.add_proven(reader, state.config, n_left, mask),
-            None => reader.add_known(state.config, mask),
-        }
-    }
-
-    /// Adds tokens to `mask` that begin completions which searches have found before, if there is no watch.
-    ///
-    /// # Errors
-    /// If the call is out of work, or another limit is reached; what was added is right.
-    pub(crate) fn add_on_known_ways(
-        &mut self,
-        state: &State,
-        n_left: u32,
-        mask: &mut MaskBuilder,
-    ) -> Result<(), EngineError> {
-        let Machine { reader, limits, .. } = self;
         match reader.bytes().filter(|reader| !reader.parser.network.has_token_limits()) {
-            Some(reader) if state.watching.is_none() => {
-                limits.bytes.add_on_known_ways(reader, state.config, n_left, mask)
-            }
+            Some(reader) if state.watching.is_none() => match n_left {
+                Some(n_left) => limits.bytes.add_proven(reader, state.config, n_left, mask),
+                None => reader.add_known(state.config, mask),
+            },
             _ => Ok(()),
         }
     }
 
-    /// If a token of these bytes is allowed after a state, with `n_left` tokens left if they are limited: how the text can go on after it,
-    /// where that took a search. `None` also if it is not found out.
+    /// Whether a token of these bytes is certainly allowed after a state, with `n_left` tokens left if they are limited.
     ///
     /// # Errors
     /// If a limit is reached.
-    #[allow(clippy::option_option, reason = "whether it is allowed, and whether a way is known")]
     pub(crate) fn allows(
         &mut self,
         state: &State,
         bytes: &[u8],
         n_left: Option<u32>,
-    ) -> Result<Option<Option<Vec<TokenId>>>, EngineError> {
-        let Some(next) = self.after_text(state, bytes)? else { return Ok(None) };
-        let n_left = match n_left {
-            Some(0) => return Ok(None),
-            Some(n_left) => n_left - 1,
-            None => return Ok(Some(None)),
-        };
-        if self.fits(&next, n_left)? != Some(true) {
-            return Ok(None);
+    ) -> Result<bool, EngineError> {
+        let Some(next) = self.after_text(state, bytes)? else { return Ok(false) };
+        match n_left {
+            Some(0) => Ok(false),
+            Some(n_left) => Ok(self.fits(&next, n_left - 1)? == Some(true)),
+            None => Ok(true),
         }
-        Ok(Some(match next.place() {
-            Some(place) => match self.watcher() {
-                Some(mut watcher) => watcher.known_way(&place, n_left)?,
-                None => None,
-            },
-            None => None,
-        }))
     }
 
     /// The least number of tokens that complete the text, EOS included.
@@ -338,37 +308,64 @@ impl Machine {
         self.limits.fits(&mut self.reader, state.config, n_left)
     }
 
-    /// A text of at most `max_bytes` that completes that of a state, if a short one is found without much work.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn short_completion(
-        &mut self,
-        state: &State,
-        max_bytes: usize,
-    ) -> Result<Option<Vec<u8>>, EngineError> {
-        let Machine { reader, limits, .. } = self;
-        // What a watch refuses, or a part's own tokens, the bounds know nothing of.
-        match reader.bytes().filter(|reader| !reader.parser.network.has_token_limits()) {
-            Some(reader) if state.watching.is_none() => {
-                limits.bytes.short_completion(reader, Ways::All, state.config, max_bytes)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// One token or more to take next so that at most `n_left` complete the text, EOS included; none if there are none.
+    /// Tokens that complete the text, without one for its end, as many as [`least_at`](Machine::least_at) says. `None` if none are known,
+    /// and with a lexer ([`next_step`](Machine::next_step)).
     ///
     /// # Errors
     /// As [`least_at`](Machine::least_at).
-    pub(crate) fn next_steps(&mut self, state: &State, n_left: u32) -> Result<Vec<TokenId>, EngineError> {
+    pub(crate) fn way(&mut self, state: &State) -> Result<Option<Vec<TokenId>>, EngineError> {
         if let Some(place) = state.place()
             && let Some(mut watcher) = self.watcher()
         {
-            return watcher.next_steps(&place, n_left);
+            return watcher.way(&place);
         }
+        let Machine { reader, limits, .. } = self;
+        match reader.bytes() {
+            Some(reader) => limits.bytes.way(reader, state.config),
+            None => Ok(None),
+        }
+    }
+
+    /// A way to complete the text with `n_left` tokens, EOS included, after a token of which the state can read some by one terminal alone.
+    /// Masks ask for readings one by one. Together they share stacks, and may be known to take more.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(crate) fn way_of_one(
+        &mut self,
+        state: &State,
+        readings: &Readings<'_>,
+        n_left: u32,
+    ) -> Result<Option<Vec<TokenId>>, EngineError> {
+        let Some(reader) = self.reader.bytes() else { return Ok(None) };
+        let threads = reader.parser.configs.threads(state.config).to_vec();
+        let mut groups: Vec<Vec<Thread>> = threads.chunk_by(Thread::reads_alike).map(<[Thread]>::to_vec).collect();
+        if groups.len() < 2 {
+            return Ok(None);
+        }
+        let mut best: Option<Vec<TokenId>> = None;
+        for group in &mut groups {
+            let parser = self.reader.parser_mut();
+            let Some(config) = parser.intern(group, false)? else { continue };
+            let alone = State { config, ..state.clone() };
+            let Some(next) = self.after_readings(&alone, readings)? else { continue };
+            if self.fits(&next, n_left)? == Some(true)
+                && let Some(way) = self.way(&next)?
+                && best.as_ref().is_none_or(|best| (way.len(), &way) < (best.len(), best))
+            {
+                best = Some(way);
+            }
+        }
+        Ok(best)
+    }
+
+    /// A token to take next so that at most `n_left` complete the text, EOS included.
+    ///
+    /// # Errors
+    /// As [`least_at`](Machine::least_at).
+    pub(crate) fn next_step(&mut self, state: &State, n_left: u32) -> Result<Option<TokenId>, EngineError> {
         let (form, _) = self.mask_within(state, n_left)?;
-        Ok(form.first(self.reader.parser().shared.vocabulary.n_words()).into_iter().collect())
+        Ok(form.first(self.reader.parser().shared.vocabulary.n_words()))
     }
 
     /// The table of the configurations after `config`, if it is known whether there is one.

@@ -22,12 +22,12 @@ use maskwright_vocabulary::TokenId;
 
 pub use likeliest::{Likeliest, LikeliestConfig, LikeliestStatus, OfCanvas};
 
-use bounded::{KnownWay, Shown, all, unless_out_of_work};
+use bounded::{Shown, all, unless_out_of_work};
 
 use super::engine_grammar::EngineGrammar;
 use super::machine::Machine;
 use super::shared_machine::SharedMachine;
-use super::state::State;
+use super::state::{State, Witness};
 use crate::ground::{Readings, text_prefix, written};
 use crate::parser::ConfigId;
 use crate::{EngineError, Error, MaskStatus};
@@ -56,8 +56,6 @@ pub struct Matcher {
     mask_work: Option<u64>,
     /// The last mask, if work is limited.
     shown: Option<Arc<Shown>>,
-    /// How the text can go on, if that was found out before.
-    known_way: Option<KnownWay>,
     history: Option<Arc<Step>>,
 }
 
@@ -89,7 +87,6 @@ impl Clone for Matcher {
             must_spell: self.must_spell,
             mask_work: self.mask_work,
             shown: self.shown.clone(),
-            known_way: self.known_way.clone(),
             history: self.history.clone(),
         }
     }
@@ -154,7 +151,6 @@ impl Matcher {
             must_spell: grammar.must_spell(),
             mask_work: grammar.shared().limits.mask_work,
             shown: None,
-            known_way: None,
             history: None,
         }
     }
@@ -174,11 +170,7 @@ impl Matcher {
 
     fn take(&mut self, token: TokenId) -> Result<bool, EngineError> {
         let Some(state) = self.after_token(&self.state, token)? else { return Ok(false) };
-        let before = self.shown.is_some().then(|| self.state.clone());
         self.push(Taken::Token(token), state);
-        if let Some(before) = before {
-            self.go_along(&before, token);
-        }
         Ok(true)
     }
 
@@ -417,9 +409,12 @@ impl Matcher {
             return Ok(None);
         }
         let readings = self.grammar.readings(token);
-        if !self.grammar.vocabulary().is_eos(token) && self.has_shown(state, token) {
+        if !self.grammar.vocabulary().is_eos(token)
+            && let Some(shown) = self.shown_at(state, token)
+        {
             let after = self.ask(|machine| machine.after_readings(state, &readings))?;
-            return Ok(after.map(State::with_token));
+            let witness = shown.witness_after(token, readings.symbol, self.grammar.vocabulary());
+            return Ok(after.map(|after| State { witness, ..after.with_token() }));
         }
         let after = self.call_meter().run(|| self.after_checked(state, token, &readings));
         unless_out_of_work(after).map(Option::flatten)
@@ -446,17 +441,29 @@ impl Matcher {
             Err(error) if error.is_budget_search() => None,
             fits => fits?,
         };
-        let fits = match fits {
-            Some(fits) => fits,
-            // The mask was searched for with more work if no token was left otherwise.
-            None => {
-                let left = self.tokens_left(state).unwrap_or(0);
-                let form = self.ask(|machine| machine.mask_within(state, left))?.0;
-                let symbol = readings.symbol.map(|symbol| self.grammar.vocabulary().symbol(symbol));
-                form.contains(token) || symbol.is_some_and(|symbol| form.contains(symbol))
+        if fits == Some(true) {
+            return Ok(Some(next));
+        }
+        let left = self.tokens_left(state).unwrap_or(0);
+        let vocabulary = self.grammar.vocabulary();
+        let witness = match self.witness(state)?.and_then(|known| known.after(token, readings.symbol, vocabulary)) {
+            None if fits.is_none() => {
+                let way = self.ask(|machine| machine.way_of_one(state, readings, left.saturating_sub(1)))?;
+                way.map(Witness::new)
             }
+            rest => rest,
         };
-        Ok(fits.then_some(next))
+        if witness.is_some() {
+            return Ok(Some(State { witness, ..next }));
+        }
+        if fits == Some(false) || !self.ask(|machine| Ok(machine.is_lexed()))? {
+            return Ok(None);
+        }
+        // The mask was searched for with more work if no token was left otherwise.
+        let form = self.ask(|machine| machine.mask_within(state, left))?.0;
+        let symbol = readings.symbol.map(|symbol| vocabulary.symbol(symbol));
+        let is_there = form.contains(token) || symbol.is_some_and(|symbol| form.contains(symbol));
+        Ok(is_there.then_some(next))
     }
 
     /// Whether the text may end at `state`.

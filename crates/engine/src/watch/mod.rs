@@ -51,13 +51,6 @@ pub(crate) enum Stepped {
     Watched(Marks),
 }
 
-/// Tokens that led to a text from which safe completions fit: the rest of `tokens` from `start` on.
-#[derive(Clone)]
-struct FoundWay {
-    tokens: Arc<[TokenId]>,
-    start: usize,
-}
-
 /// What is known of the texts of a grammar with a watch, whatever was there.
 #[derive(Default)]
 pub(crate) struct WatchMemo {
@@ -65,8 +58,6 @@ pub(crate) struct WatchMemo {
     parting: FxHashMap<ConfigId, Arc<[TokenId]>>,
     /// Bytes that led out of risk before, by the configuration where they began.
     ways_out: FxHashMap<ConfigId, Arc<[u8]>>,
-    /// By the configuration where they began.
-    found_ways: FxHashMap<ConfigId, Vec<FoundWay>>,
     doubtful: Option<Arc<DoubtfulTokens>>,
     n_bytes: usize,
 }

@@ -75,7 +75,12 @@ pub(crate) struct Search {
 impl Search {
     /// Searches from texts that begin with the one at a place.
     pub(crate) fn new() -> Search {
-        Search { memories: FxHashMap::default(), dead: FxHashSet::default(), n_left: MAX_TRIED }
+        Search::within(MAX_TRIED)
+    }
+
+    /// The same that may try so many bytes.
+    pub(super) fn within(n_left: usize) -> Search {
+        Search { memories: FxHashMap::default(), dead: FxHashSet::default(), n_left }
     }
 
     /// The place of all of the call's texts before any of their bytes.
@@ -160,6 +165,19 @@ impl Watcher<'_> {
         {
             return Ok(Completion::Begins(way_out.to_vec()));
         }
+        self.new_completion(search, start)
+    }
+
+    /// The same by a new search, which does not depend on what was found before; the first of the shortest ways.
+    ///
+    /// # Errors
+    /// As [`completion`](Watcher::completion).
+    pub(super) fn new_completion(
+        &mut self,
+        search: &mut Search,
+        start: &Numbered,
+    ) -> Result<Completion, EngineError> {
+        let place = &start.place;
         self.reader.parser.begin_work()?;
         // Each place with the index of the one before it, and the byte between.
         let mut steps: Vec<(usize, u8)> = vec![(0, 0)];

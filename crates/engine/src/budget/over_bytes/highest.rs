@@ -6,13 +6,13 @@
 //!
 //! **The bound.** After a token that stays inside of a terminal comes a rest of the terminal. The shortest rest of each residue has at most
 //! so many bytes ([`Rests`](maskwright_automata::Rests)), and each of them is a token. Then comes what the grammar needs after the terminal,
-//! for which an upper bound is known (`completions`). The other tokens are few, and each is asked for its own upper bound.
+//! for which an upper bound is known (`rests`). The other tokens are few, and each is asked for its own upper bound.
 
 use maskwright_automata::meter::{self, Meter};
 
-use super::super::far::longest_rest;
-use super::super::summaries::Extent;
-use super::{ByteLimits, Ways};
+use super::{ByteLimits, end_cost};
+use crate::budget::Ways;
+use crate::budget::far::longest_rest;
 use crate::EngineError;
 use crate::bytes::{After, BytesReader};
 use crate::ground::{NEVER, plus};
@@ -90,10 +90,8 @@ impl ByteLimits {
         }
         let mut most = 0;
         for &thread in threads {
-            let after = self.ask_budget(reader, ways, Extent::Aligned, |budget, reader| {
-                budget.after_terminal(&mut reader.parser, thread)
-            })?;
-            most = most.max(plus(rest, after));
+            let after = self.rests(&reader.parser, ways).behind_terminal(&mut reader.parser, thread)?;
+            most = most.max(plus(rest, plus(after, end_cost(reader))));
         }
         Ok(most)
     }

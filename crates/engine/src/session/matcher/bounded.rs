@@ -7,25 +7,22 @@
 //!
 //! Three quarters of the work go to the exact mask. If they do not suffice, the rest goes to single tokens, proven by what is known by then.
 //! First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
-//! ids; only short ones if many tokens are proven already. If none is proven, it is looked up how earlier searches have gone on from
-//! there (`spelling::ways`). At last one token is searched
-//! for without this limit: a text that can continue always has a token.
+//! ids; only short ones if many tokens are proven already. With a limit on tokens there is always one: the next of a completion that fits. Without,
+//! one is at last searched for without this limit: a text that can continue always has a token.
 //!
 //! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
-//! last mask. Where items or keys must differ, it also remembers the completions that were found for the mask's tokens, and follows
-//! the completion of the accepted token: finding another one could take too long.
+//! last mask.
 
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_automata::meter::{self, Meter};
-use maskwright_vocabulary::{TokenId, mask_contains};
-use rustc_hash::FxHashMap;
+use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
 
 use super::Matcher;
 use crate::EngineError;
 use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin};
-use crate::session::state::State;
+use crate::session::state::{State, Witness};
 
 /// A state, with the tokens left there if they are limited.
 #[derive(Clone)]
@@ -36,7 +33,12 @@ struct At {
 
 impl At {
     fn is(&self, state: &State, n_left: Option<u32>) -> bool {
-        self.n_left == n_left && self.state.is_alike(state)
+        let is_bound_alike = match (&self.state.witness, &state.witness) {
+            (None, None) => true,
+            (Some(own), Some(other)) => own.tokens() == other.tokens(),
+            _ => false,
+        };
+        self.n_left == n_left && is_bound_alike && self.state.is_alike(state)
     }
 }
 
@@ -44,22 +46,19 @@ impl At {
 pub(super) struct Shown {
     at: At,
     mask: Arc<MaskForm>,
-    /// By token, how the text can go on after it, where a search has found that out.
-    ways: FxHashMap<TokenId, Arc<[TokenId]>>,
+    /// The completion whose first token the mask has because of it.
+    witness: Option<Witness>,
 }
 
-/// How the text at some state can go on: tokens after which a completion fits that needs no search.
-#[derive(Clone)]
-pub(super) struct KnownWay {
-    at: At,
-    tokens: Arc<[TokenId]>,
-    start: usize,
-}
-
-impl KnownWay {
-    /// The token to take next.
-    fn first(&self) -> Option<TokenId> {
-        self.tokens.get(self.start).copied()
+impl Shown {
+    /// What the text is bound to after a token of the mask.
+    pub(super) fn witness_after(
+        &self,
+        token: TokenId,
+        symbol: Option<u8>,
+        vocabulary: &Vocabulary,
+    ) -> Option<Witness> {
+        self.witness.as_ref()?.after(token, symbol, vocabulary)
     }
 }
 
@@ -124,13 +123,12 @@ impl Matcher {
             Some(work) => limit(work - work / KEPT_PART).run(|| self.exact_mask()),
             None => self.exact_mask(),
         };
-        let mut ways = FxHashMap::default();
-        let (mut mask, status) = match exact {
+        let ((mut mask, status), mut witness) = match exact {
             Err(error) if error.is_limit() && (work.is_some() || !error.is_out_of_work()) => {
-                self.bounded(work.unwrap_or(RESCUE_WORK), &mut ways)?
+                self.bounded(work.unwrap_or(RESCUE_WORK))?
             }
-            mask if work.is_none() => return mask,
-            mask => mask?,
+            exact if work.is_none() => return Ok(exact?.0),
+            exact => exact?,
         };
         if status == MaskStatus::Bound
             && let Some(shown) = &self.shown
@@ -141,58 +139,41 @@ impl Matcher {
             both.union(&mask);
             both.union(&shown.mask);
             mask = Arc::new(both.finish());
-            ways.extend(shown.ways.iter().map(|(token, way)| (*token, way.clone())));
+            witness = witness.or_else(|| shown.witness.clone());
         }
-        self.show(&mask, ways);
+        self.show(&mask, witness);
         Ok((mask, status))
     }
 
     /// Remembers the mask of the present state, if accepting its tokens could take more work than a call may do.
-    pub(super) fn show(&mut self, mask: &Arc<MaskForm>, ways: FxHashMap<TokenId, Arc<[TokenId]>>) {
-        self.shown = Some(Arc::new(Shown { at: self.at(), mask: mask.clone(), ways }));
-    }
-
-    /// Remembers how the text can go on after `token`, with which `before` has become the present state, if that is known.
-    pub(super) fn go_along(&mut self, before: &State, token: TokenId) {
-        let n_left = self.tokens_left(before);
-        let known = match (&self.known_way, &self.shown) {
-            (Some(way), _) if way.at.is(before, n_left) && way.first() == Some(token) => {
-                Some((way.tokens.clone(), way.start + 1))
-            }
-            (_, Some(shown)) if shown.at.is(before, n_left) => {
-                shown.ways.get(&token).map(|tokens| (tokens.clone(), 0))
-            }
-            _ => None,
-        };
-        self.known_way = known.map(|(tokens, start)| KnownWay { at: self.at(), tokens, start });
-    }
-
-    fn at(&self) -> At {
-        At { state: self.state.clone(), n_left: self.tokens_left(&self.state) }
+    pub(super) fn show(&mut self, mask: &Arc<MaskForm>, witness: Option<Witness>) {
+        let at = At { state: self.state.clone(), n_left: self.tokens_left(&self.state) };
+        self.shown = Some(Arc::new(Shown { at, mask: mask.clone(), witness }));
     }
 
     /// A mask where the exact one took too much.
-    fn bounded(
-        &self,
-        work: u64,
-        ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
-    ) -> Result<MaskWithin, EngineError> {
-        let mut mask = limit(work / KEPT_PART).run(|| self.proven_mask(Tries::ALL, ways))?;
-        if mask.len() == 0 {
-            mask = limit(work).run(|| self.known_mask())?;
+    fn bounded(&self, work: u64) -> Result<(MaskWithin, Option<Witness>), EngineError> {
+        let mut mask = limit(work / KEPT_PART).run(|| self.proven_mask(Tries::ALL))?;
+        // A text that can be completed within its limit has a completion that is known or soon found.
+        let witness = match limit(LAST_WORK).run(|| self.witness(&self.state)) {
+            Err(error) if error.is_limit() => None,
+            witness => witness?,
+        };
+        if let Some(first) = witness.as_ref().and_then(Witness::first) {
+            let mut larger = MaskBuilder::new(self.grammar.vocabulary().n_words());
+            larger.union(&mask);
+            larger.insert_all(&[first]);
+            mask = larger.finish();
         }
         for tries in Tries::FOR_ONE {
             if mask.len() == 0 {
-                mask = limit(tries.work.max(FOR_ONE_WORK)).run(|| self.proven_mask(tries, ways))?;
+                mask = limit(tries.work.max(FOR_ONE_WORK)).run(|| self.proven_mask(tries))?;
             }
         }
         if mask.len() == 0 {
-            if let Some(form) = self.step_along(ways)? {
-                return Ok((Arc::new(form), MaskStatus::Bound));
-            }
             match self.exact_mask() {
                 Err(error) if error.is_limit() => {
-                    mask = limit(LAST_WORK).run(|| self.proven_mask(Tries::LAST, ways))?;
+                    mask = limit(LAST_WORK).run(|| self.proven_mask(Tries::LAST))?;
                     if mask.len() == 0 {
                         return Err(error);
                     }
@@ -200,53 +181,17 @@ impl Matcher {
                 mask => return mask,
             }
         }
-        Ok((Arc::new(mask), MaskStatus::Bound))
-    }
-
-    /// The first token of a completion where items or keys must differ, however much work it takes to find one.
-    fn step_along(
-        &self,
-        ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
-    ) -> Result<Option<MaskForm>, EngineError> {
-        let Some(n_left) = self.tokens_left(&self.state).filter(|_| self.state.watching.is_some()) else {
-            return Ok(None);
-        };
-        let steps = match self.ask(|machine| machine.next_steps(&self.state, n_left)) {
-            Err(error) if error.is_limit() => return Ok(None),
-            steps => steps?,
-        };
-        let Some((&first, rest)) = steps.split_first() else { return Ok(None) };
-        if !rest.is_empty() {
-            ways.insert(first, rest.into());
-        }
-        Ok(Some(MaskForm::Sparse([first.0].into())))
-    }
-
-    /// Tokens that begin completions which searches have found before.
-    fn known_mask(&self) -> Result<MaskForm, EngineError> {
-        let mut mask = MaskBuilder::new(self.grammar.vocabulary().n_words());
-        let n_left = self.tokens_left(&self.state).unwrap_or_default();
-        match self.ask(|machine| machine.add_on_known_ways(&self.state, n_left, &mut mask)) {
-            Err(error) if !error.is_limit() => Err(error),
-            _ => Ok(mask.finish()),
-        }
+        Ok(((Arc::new(mask), MaskStatus::Bound), witness))
     }
 
     /// Tokens that are proven to be allowed, and of those that are tried one by one at most `most`.
-    fn proven_mask(
-        &self,
-        tries: Tries,
-        ways: &mut FxHashMap<TokenId, Arc<[TokenId]>>,
-    ) -> Result<MaskForm, EngineError> {
+    fn proven_mask(&self, tries: Tries) -> Result<MaskForm, EngineError> {
         let vocabulary = self.grammar.vocabulary();
         let mut mask = MaskBuilder::new(vocabulary.n_words());
         let state = &self.state;
         let n_left = self.tokens_left(state);
         if n_left != Some(0) && self.is_accepting() {
             mask.insert_all(vocabulary.eos_token_ids());
-        }
-        if let Some(way) = self.known_way.as_ref().filter(|way| way.at.is(state, n_left)) {
-            mask.insert_all(way.first().as_slice());
         }
         // Something is left for tokens that are tried.
         let known = meter::left() / 4 * 3;
@@ -288,12 +233,11 @@ impl Matcher {
                 break;
             }
             match limit(tries.work).run(|| self.ask(|machine| machine.allows(state, bytes, n_left))) {
-                Ok(Some(way)) => {
+                Ok(true) => {
                     mask.insert_all(&[id]);
                     n_found += 1;
-                    ways.extend(way.map(|way| (id, way.into())));
                 }
-                Ok(None) => {}
+                Ok(false) => {}
                 Err(error) if error.is_limit() => {}
                 Err(error) => return Err(error),
             }
@@ -304,15 +248,13 @@ impl Matcher {
         Ok(mask.finish())
     }
 
-    /// Whether the last mask, made with the work that a call may do, had `token` after `state`.
-    pub(super) fn has_shown(&self, state: &State, token: TokenId) -> bool {
-        let Some(shown) = self.shown.as_ref().filter(|shown| shown.at.is(state, self.tokens_left(state)))
-        else {
-            return false;
-        };
+    /// The last mask, made with the work that a call may do, if it is that of `state` and has `token`.
+    pub(super) fn shown_at(&self, state: &State, token: TokenId) -> Option<&Shown> {
+        let shown = self.shown.as_ref().filter(|shown| shown.at.is(state, self.tokens_left(state)))?;
         let symbol =
             self.grammar.readings(token).symbol.map(|symbol| self.grammar.vocabulary().symbol(symbol));
-        shown.mask.contains(token) || symbol.is_some_and(|symbol| shown.mask.contains(symbol))
+        let has = shown.mask.contains(token) || symbol.is_some_and(|symbol| shown.mask.contains(symbol));
+        has.then_some(&**shown)
     }
 
     /// What one call may do.

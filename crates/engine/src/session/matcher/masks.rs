@@ -3,13 +3,15 @@
 //! There are two ways to get a mask. [`Matcher::fill_mask`] waits for locks and does the work. [`Matcher::try_fill_mask`] does
 //! neither, and returns `None` if either is needed: a thread that holds another lock, such as Python's, tries it first.
 
+use std::sync::Arc;
+
 use maskwright_vocabulary::{Mask, TokenId, mask_insert, mask_words};
-use rustc_hash::FxHashMap;
 
 use super::Matcher;
-use crate::ground::{MaskForm, MaskWithin};
+use crate::ground::{MaskBuilder, MaskForm, MaskWithin};
 use crate::parser::ConfigId;
 use crate::session::machine::Machine;
+use crate::session::state::Witness;
 use crate::{EngineError, Error, MaskStatus};
 
 impl Matcher {
@@ -140,7 +142,7 @@ impl Matcher {
         }
         self.mask_status = self.status_of(status);
         if self.mask_work.is_some() {
-            self.show(&form, FxHashMap::default());
+            self.show(&form, None);
         }
         Some(Ok(self.write(&form, None, words)))
     }
@@ -165,19 +167,27 @@ impl Matcher {
         !eos.is_empty() && eos.len() < n_vocab
     }
 
-    /// The mask, however much work it takes.
-    pub(super) fn exact_mask(&self) -> Result<MaskWithin, EngineError> {
-        match self.tokens_left(&self.state) {
-            Some(left) => {
-                let at_once = |machine: &mut Machine| machine.mask_if_far(&self.state, left);
-                if let Some(Ok(Some(mask))) = self.ask_known(at_once) {
-                    return Ok(mask);
-                }
-                self.make_rows(self.state.config)?;
-                self.ask(|machine| machine.mask_within(&self.state, left))
-            }
-            None => self.unlimited_mask(),
+    /// The mask, however much work it takes, and the completion that made it larger, if one did.
+    pub(super) fn exact_mask(&self) -> Result<(MaskWithin, Option<Witness>), EngineError> {
+        let Some(left) = self.tokens_left(&self.state) else { return Ok((self.unlimited_mask()?, None)) };
+        let at_once = |machine: &mut Machine| machine.mask_if_far(&self.state, left);
+        if let Some(Ok(Some(mask))) = self.ask_known(at_once) {
+            return Ok((mask, None));
         }
+        self.make_rows(self.state.config)?;
+        let (mask, status) = self.ask(|machine| machine.mask_within(&self.state, left))?;
+        if status == MaskStatus::Exact {
+            return Ok(((mask, status), None));
+        }
+        let witness = self.witness(&self.state)?;
+        let first = witness.as_ref().and_then(Witness::first);
+        let Some(first) = first.filter(|&first| !mask.contains(first)) else {
+            return Ok(((mask, status), None));
+        };
+        let mut larger = MaskBuilder::new(self.grammar.vocabulary().n_words());
+        larger.union(&mask);
+        larger.insert_all(&[first]);
+        Ok(((Arc::new(larger.finish()), status), witness))
     }
 
     /// The mask without a limit on tokens.

@@ -7,7 +7,7 @@ use maskwright_vocabulary::TokenId;
 use super::Matcher;
 use crate::ground::{MANY, TokenCountStatus, TokensToFinish};
 use crate::session::engine_grammar::EngineGrammar;
-use crate::session::state::State;
+use crate::session::state::{State, Witness};
 use crate::{EngineError, Error};
 
 impl Matcher {
@@ -41,9 +41,9 @@ impl Matcher {
         if let Some(limit) = max_tokens {
             let n_left = u32::try_from(limit).unwrap_or(MANY);
             if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
-                let (least, _) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
+                let (least, status) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
                 if least >= MANY || least as usize > limit {
-                    return Err(EngineError::budget_too_small(limit, least).into());
+                    return Err(EngineError::budget_too_small(limit, least, status).into());
                 }
             }
             matcher.set_max_tokens(limit);
@@ -61,8 +61,12 @@ impl Matcher {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
         }
         let (n_tokens, status) = self.ask(|machine| machine.least_at(&self.state))?;
+        let held = self.state.witness.as_ref().map(|held| held.tokens().len() + self.end_cost());
+        if let Some(n_held) = held.filter(|&n_held| n_held < n_tokens as usize) {
+            return Ok(TokensToFinish { n_tokens: n_held, status: TokenCountStatus::Upper });
+        }
         if n_tokens >= MANY {
-            return Err(EngineError::no_tokens(n_tokens).into());
+            return Err(EngineError::no_tokens(n_tokens, status).into());
         }
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
@@ -80,61 +84,47 @@ impl Matcher {
         }
         let vocabulary = self.grammar().vocabulary().clone();
         let mut matcher = self.fork().unbounded();
-        let mut left = self.tokens_to_finish()?.n_tokens;
-        let end = usize::from(!vocabulary.eos_token_ids().is_empty());
-        // Mostly a short text has the fewest tokens. Where it does not, it is asked for again, ever more seldom.
-        let (mut n_steps, mut next_guess) = (0, 0);
+        let least = self.tokens_to_finish()?.n_tokens;
+        let way = match self.state.witness.as_ref().filter(|held| held.tokens().len() + self.end_cost() <= least) {
+            Some(held) => Some(held.tokens().to_vec()),
+            None => self.ask(|machine| machine.way(&self.state))?,
+        };
+        let mut way = way.map(Vec::into_iter);
         // An upper bound may leave tokens over at the end of the text.
-        while left > end && !matcher.is_accepting() {
-            if n_steps == next_guess {
-                next_guess = 2 * n_steps + 1;
-                if let Some(rest) = matcher.short_completion(left)?.filter(|rest| rest.len() + end <= left) {
-                    left -= rest.len();
-                    for token in rest {
-                        tokens.push(token);
-                        matcher.accept_of_completion(token)?;
-                    }
-                    continue;
-                }
+        while !matcher.is_accepting() {
+            let left = least.saturating_sub(tokens.len());
+            let id = match &mut way {
+                Some(way) => way.next(),
+                None => matcher.ask(|machine| machine.next_step(&matcher.state, left as u32))?,
+            };
+            let token = id.and_then(|id| match vocabulary.as_symbol(id) {
+                Some(symbol) => self.grammar().named().and_then(|named| named.first(symbol)),
+                None => Some(id),
+            });
+            let token = token.ok_or_else(EngineError::undecided)?;
+            if !matcher.accept_unbudgeted(token)? {
+                return Err(EngineError::undecided().into());
             }
-            n_steps += 1;
-            let steps = matcher.ask(|machine| machine.next_steps(&matcher.state, left as u32))?;
-            if steps.is_empty() {
-                return Err(EngineError::cannot_be_spelled().into());
-            }
-            for id in steps {
-                let token = match vocabulary.as_symbol(id) {
-                    Some(symbol) => self.grammar().named().and_then(|named| named.first(symbol)),
-                    None => Some(id),
-                };
-                let token = token.ok_or_else(EngineError::cannot_be_spelled)?;
-                tokens.push(token);
-                matcher.accept_of_completion(token)?;
-                left -= 1;
-            }
+            tokens.push(token);
         }
         tokens.extend(matcher.end_tokens(matcher.state.config)?.first());
         Ok(tokens)
     }
 
-    /// Accepts a token that is known to lead to the end of the text.
-    fn accept_of_completion(&mut self, token: TokenId) -> Result<(), Error> {
-        match self.accept_unbudgeted(token)? {
-            true => Ok(()),
-            false => Err(EngineError::undecided().into()),
+    /// A completion within the limit: the one that the text at `state` is bound to, or the one that is found there. `None` if there is no limit, or
+    /// none fits.
+    pub(super) fn witness(&self, state: &State) -> Result<Option<Witness>, EngineError> {
+        let Some(left) = self.tokens_left(state) else { return Ok(None) };
+        if state.witness.is_some() {
+            return Ok(state.witness.clone());
         }
+        let way = self.ask(|machine| machine.way(state))?;
+        Ok(way.filter(|way| way.len() + self.end_cost() <= left as usize).map(Witness::new))
     }
 
-    /// The tokens of a text that completes this one, the fewest for it, if a short text is found without much work that
-    /// `most` tokens could spell.
-    fn short_completion(&self, most: usize) -> Result<Option<Vec<TokenId>>, EngineError> {
-        let max_bytes = most.saturating_mul(self.grammar().vocabulary().max_token_bytes());
-        let text = match self.ask(|machine| machine.short_completion(&self.state, max_bytes)) {
-            Err(error) if error.is_limit() => None,
-            text => text?,
-        };
-        let vocabulary = self.grammar().vocabulary();
-        Ok(text.and_then(|text| vocabulary.spelled_by_fewest(&text)))
+    /// The tokens that the end of a text takes.
+    fn end_cost(&self) -> usize {
+        usize::from(!self.grammar().vocabulary().eos_token_ids().is_empty())
     }
 
     /// The most tokens of the whole text, end-of-sequence token included, if there is a limit.
