@@ -74,13 +74,11 @@ fn required(n: usize) -> Value {
 /// order took 11 seconds and ended in an error.
 #[test]
 fn required_keys_in_any_order_have_limits_on_tokens() {
-    for (n, status) in
-        [(5, TokenCountStatus::Exact), (8, TokenCountStatus::Exact), (20, TokenCountStatus::Upper)]
-    {
+    for n in [5, 8, 20] {
         let grammar = compiled(&required(n), PropertyOrder::Any, &[]);
         // Bytes are tokens, so all orders take as many: `"p00":"",` for each key, and `{`, `}` and the end less a comma.
         let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
-        assert_eq!((least.n_tokens, least.status), (9 * n + 2, status), "{n} keys");
+        assert_eq!(least.n_tokens, 9 * n + 2, "{n} keys");
         let mut matcher = Matcher::with_max_tokens(&grammar, Some(least.n_tokens)).unwrap();
         let tokens = matcher.finish().unwrap();
         assert_eq!(tokens.len(), least.n_tokens, "{n} keys");

@@ -51,7 +51,6 @@ enum Kind {
     BudgetSearch {
         limit: u64,
     },
-    BudgetOrders,
     TooManyTokens,
     CannotBeSpelled,
     Undecided,
@@ -277,25 +276,6 @@ impl EngineError {
         EngineError(Kind::BudgetSearch { limit })
     }
 
-    /// There are too many orders of a list's items for an exact least number.
-    pub(crate) fn budget_orders() -> EngineError {
-        EngineError(Kind::BudgetOrders)
-    }
-
-    pub(crate) fn is_budget_orders(&self) -> bool {
-        matches!(self.0, Kind::BudgetOrders)
-    }
-
-    /// Whether a terminal has reached a limit.
-    pub(crate) fn is_terminal_limit(&self) -> bool {
-        matches!(&self.0, Kind::Automaton { error, .. } if error.is_limit() && !error.is_out_of_work())
-    }
-
-    /// Whether a search for completions was given up.
-    pub(crate) fn is_budget_limit(&self) -> bool {
-        self.is_budget_search() || self.is_budget_orders()
-    }
-
     pub(crate) fn is_budget_search(&self) -> bool {
         matches!(self.0, Kind::BudgetSearch { .. })
     }
@@ -397,7 +377,6 @@ impl EngineError {
             Kind::TooManyThreads { .. }
             | Kind::TooManyCalls { .. }
             | Kind::BudgetSearch { .. }
-            | Kind::BudgetOrders
             | Kind::TooManyTokens
             | Kind::Undecided
             | Kind::UndecidedPositions
@@ -485,9 +464,6 @@ impl fmt::Display for EngineError {
             ),
             Kind::BudgetSearch { limit } => {
                 write!(f, "the search for the shortest completion took more than {limit} steps")
-            }
-            Kind::BudgetOrders => {
-                write!(f, "a list in any order has too many orders to find its shortest completion")
             }
             Kind::TooManyTokens => {
                 write!(f, "every completion of the text takes {MANY} tokens or more")

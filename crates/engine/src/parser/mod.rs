@@ -390,29 +390,6 @@ impl Parser {
         Ok(self.intern(&mut threads, is_accepting)?.unwrap_or(first))
     }
 
-    /// The configuration without readings that can use one more token of their terminal and can leave it now; `None` if there are
-    /// no such readings.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn without_last_tokens(&mut self, config: ConfigId) -> Result<Option<ConfigId>, EngineError> {
-        if !self.network.has_token_limits() {
-            return Ok(None);
-        }
-        let is_last = |thread: &Thread| {
-            thread.n_left == 0
-                && self.network.token_limit(thread.terminal).is_some()
-                && self.automaton(thread.terminal).is_accepting(thread.residue)
-        };
-        let threads = self.configs.threads(config);
-        let mut others: Vec<Thread> = threads.iter().filter(|thread| !is_last(thread)).copied().collect();
-        if others.len() == threads.len() {
-            return Ok(None);
-        }
-        let is_accepting = self.configs.is_accepting(config);
-        self.intern(&mut others, is_accepting)
-    }
-
     /// The threads after the terminal that the threads of `group` read, sorted.
     pub(crate) fn threads_after(&mut self, group: &[Thread]) -> Result<Vec<Thread>, EngineError> {
         let mut seeds: Vec<Seed> = group.iter().map(|thread| (thread.next, thread.node)).collect();

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use maskwright_automata::{ByteSet, meter};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
-use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::ground::NEVER;
 
@@ -143,6 +143,7 @@ impl Futures {
         &self.bytes[future.0 as usize]
     }
 
+    #[cfg(test)]
     fn step(&self, future: FutureId, byte: u8) -> Option<FutureId> {
         let edges = self.edges(future);
         edges.binary_search_by_key(&byte, |&(label, _)| label).ok().map(|at| edges[at].1)
@@ -265,28 +266,6 @@ impl Futures {
         }
     }
 
-    /// Whether each string of `small` is in `large`; no, if they are too many to be looked at. Neither is the root.
-    pub(crate) fn is_inside(&self, small: FutureId, large: FutureId) -> bool {
-        if self.n_strings(small) > MAX_LISTED {
-            return small == large;
-        }
-        let mut seen = FxHashSet::default();
-        let mut stack = vec![(small, large)];
-        while let Some((small, large)) = stack.pop() {
-            if small == large || !seen.insert((small, large)) {
-                continue;
-            }
-            if self.n_strings(small) > self.n_strings(large) || (self.is_end(small) && !self.is_end(large)) {
-                return false;
-            }
-            for &(byte, next) in self.edges(small) {
-                let Some(other) = self.step(large, byte) else { return false };
-                stack.push((next, other));
-            }
-        }
-        true
-    }
-
     /// The strings of `future` that take at least `n_tokens` tokens to spell; all of them, if they are too
     /// many to be looked at.
     pub(crate) fn costly(&mut self, future: FutureId, n_tokens: u32) -> FutureId {
@@ -403,23 +382,6 @@ mod tests {
         assert_eq!(futures.strings(both), [&b""[..], b"ab", b"b"].map(<[u8]>::to_vec));
         let from_a = futures.restrict(both, ByteSet::singleton(b'a'));
         assert_eq!(from_a, z);
-    }
-
-    /// A future is inside another iff its strings are.
-    #[test]
-    fn insides() {
-        let mut futures = futures(&["xab", "xb", "yab", "yacc", "zb", "z", "wab", "wb"]);
-        let at = |futures: &Futures, byte| futures.step(futures.root(), byte).unwrap();
-        let [x, y, z, w] = *b"xyzw";
-        let [x, y, z, w] = [x, y, z, w].map(|byte| at(&futures, byte));
-        let both = futures.union(vec![y, z]);
-        for (small, large, is_inside) in
-            [(x, x, true), (x, y, false), (x, both, true), (both, x, false), (z, x, false), (w, x, true)]
-        {
-            assert_eq!(futures.is_inside(small, large), is_inside, "{small:?} in {large:?}");
-        }
-        assert!(futures.is_inside(FutureId::EMPTY, z));
-        assert!(!futures.is_inside(z, FutureId::EMPTY));
     }
 
     /// What is cheap to spell is dropped.
