@@ -183,7 +183,7 @@ impl Choices {
             }));
         }
         let Some(start) = parser.terminal_start(terminal)? else { return Ok(None) };
-        let Some(word) = self.words.of(parser.automaton(terminal), start)? else { return Ok(None) };
+        let Some(word) = self.words.of(parser, terminal, start)? else { return Ok(None) };
         let trie = parser.shared.vocabulary.trie();
         let n_tokens = match rests::fewest_alone(trie, word.bytes())? {
             NEVER => TOKENS_PER_LOST_BYTE.saturating_mul(word.bytes().len() as u64),

@@ -82,7 +82,7 @@ pub(crate) use far::KEPT_BITS;
 pub(crate) use limits::LimitsMemo;
 pub(crate) use over_bytes::ByteLimits;
 pub(crate) use profile::Profile;
-pub(crate) use rests::{Completion, spelled};
+pub(crate) use rests::spelled;
 
 /// Which completions count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

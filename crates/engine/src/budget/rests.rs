@@ -131,15 +131,18 @@ impl Rests {
         self.n_bytes += 40;
         self.of_threads.insert(thread, fewest[0]);
         if let Some(word) = word.filter(|word| word.bytes().len() >= LONG) {
-            // The residues along the word have the rest of it.
+            // Mostly the residues along the word have the rest of it.
             let mut at = thread;
-            for (&byte, &n_tokens) in word.bytes().iter().zip(&fewest[1..]) {
+            for (n_bytes, (&byte, &n_tokens)) in word.bytes().iter().zip(&fewest[1..]).enumerate() {
                 let automaton = parser.automaton(thread.terminal);
                 let next = automaton.step(at.residue, byte).map_err(EngineError::in_terminal(automaton))?;
                 let Some(residue) = next else { break };
                 at.residue = residue;
-                self.n_bytes += 40;
-                self.of_threads.insert(at, n_tokens);
+                let own = self.choices.words.of(parser, thread.terminal, residue)?;
+                if own.is_some_and(|own| own.is_rest_of(&word, n_bytes + 1)) {
+                    self.n_bytes += 40;
+                    self.of_threads.insert(at, n_tokens);
+                }
             }
         }
         Ok(fewest[0])
@@ -214,8 +217,7 @@ impl Rests {
         let written = if parser.terminal_start(thread.terminal)? == Some(thread.residue) {
             self.choices.written(parser, thread.terminal)?.map(|(written, ..)| written)
         } else {
-            let automaton = parser.automaton(thread.terminal);
-            self.choices.words.of(automaton, thread.residue)?.map(Written::Word)
+            self.choices.words.of(parser, thread.terminal, thread.residue)?.map(Written::Word)
         };
         Ok(written.map(|written| (written, behind)))
     }

@@ -1,19 +1,31 @@
-//! The shortest words of terminals: with them a text is completed.
+//! Words that complete terminals.
+//!
+//! Mostly that is the shortest word: `"` for a string in progress. Of a terminal whose shortest word takes many tokens, such as a UUID, it is one of those
+//! with the fewest tokens, if the terminal has few residues and reads few bytes ([`by_tokens`]): `ffffffff` is one token, where `00000000` takes three.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, meter};
-use maskwright_vocabulary::Vocabulary;
+use maskwright_grammar::TerminalId;
+use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::far::single_bytes;
+use super::rests::fewest_alone;
 use crate::EngineError;
+use crate::parser::Parser;
 
 /// Units of work that a byte takes.
 const UNITS_PER_BYTE: u64 = 4;
 /// So many residues are looked at for a word whose bytes are tokens.
 const MAX_RESIDUES: usize = 10_000;
+/// A terminal whose shortest word takes fewer tokens is completed by that.
+const MANY_TOKENS: u32 = 4;
+/// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, which read so many bytes, in so many steps.
+const MAX_ENDS: usize = 512;
+const MAX_BYTES: usize = 64;
+const MAX_STEPS: u64 = 400_000;
 
 /// The rest of a word, whose beginning other residues share.
 #[derive(Clone, Debug)]
@@ -27,6 +39,11 @@ impl Word {
         &self.whole[self.start..]
     }
 
+    /// Whether it is known as the rest of another word, behind so many bytes.
+    pub(super) fn is_rest_of(&self, other: &Word, n_bytes: usize) -> bool {
+        Arc::ptr_eq(&self.whole, &other.whole) && self.start == other.start + n_bytes
+    }
+
     /// Approximate memory, in bytes, if no other residue has it.
     pub(super) fn memory_usage(&self) -> usize {
         self.whole.len()
@@ -36,6 +53,8 @@ impl Word {
 /// The words that are known, by residue.
 pub(super) struct Words {
     known: FxHashMap<(u64, StateId), Option<Word>>,
+    /// By terminal, the words of the fewest tokens, if they are used.
+    by_tokens: FxHashMap<TerminalId, FxHashMap<StateId, Word>>,
     /// Bytes that are tokens; words of these come first, since they can be spelled wherever they stand.
     tokens: ByteSet,
     n_bytes: usize,
@@ -45,7 +64,43 @@ impl Words {
     pub(super) fn new(vocabulary: &Vocabulary) -> Words {
         // A token that is named by its id is read as this byte and another.
         let tokens = single_bytes(vocabulary).union(&ByteSet::singleton(0xFF));
-        Words { known: FxHashMap::default(), tokens, n_bytes: 0 }
+        Words { known: FxHashMap::default(), by_tokens: FxHashMap::default(), tokens, n_bytes: 0 }
+    }
+
+    /// A word from a residue of a terminal; `None` where a limit keeps it from being found.
+    ///
+    /// # Errors
+    /// If the call is out of work, or must be made again.
+    pub(super) fn of(
+        &mut self,
+        parser: &mut Parser,
+        terminal: TerminalId,
+        residue: StateId,
+    ) -> Result<Option<Word>, EngineError> {
+        let Some(start) = parser.terminal_start(terminal)? else { return Ok(None) };
+        let automaton = parser.automaton(terminal);
+        if automaton.is_literal_like() {
+            return self.shortest(automaton, residue);
+        }
+        if !self.by_tokens.contains_key(&terminal) {
+            let vocabulary = &parser.shared.vocabulary;
+            let words = match self.shortest(automaton, start)? {
+                Some(word) if fewest_alone(vocabulary.trie(), word.bytes())? >= MANY_TOKENS => {
+                    by_tokens(vocabulary, automaton, start).map_err(EngineError::in_terminal(automaton))
+                }
+                _ => Ok(FxHashMap::default()),
+            };
+            let words = match words {
+                Err(error) if error.is_limit() && !error.is_out_of_work() => FxHashMap::default(),
+                words => words?,
+            };
+            self.n_bytes += words.values().map(|word| word.memory_usage() + 40).sum::<usize>() + 40;
+            self.by_tokens.insert(terminal, words);
+        }
+        match self.by_tokens[&terminal].get(&residue) {
+            Some(word) => Ok(Some(word.clone())),
+            None => self.shortest(automaton, residue),
+        }
     }
 
     /// The least of the shortest words from a residue, of those whose bytes are tokens if there are any; `None` where a limit keeps it from being
@@ -56,7 +111,7 @@ impl Words {
     ///
     /// # Errors
     /// If the call is out of work.
-    pub(super) fn of(
+    fn shortest(
         &mut self,
         automaton: &Automaton,
         mut residue: StateId,
@@ -132,4 +187,78 @@ fn spelled_word(
         }
     }
     Ok(None)
+}
+
+/// The words of the fewest tokens from the residues of a terminal, by residue; none if these are too many. Of several, the one whose first token has
+/// the least bytes, and so on.
+fn by_tokens(
+    vocabulary: &Vocabulary,
+    automaton: &Automaton,
+    start: StateId,
+) -> Result<FxHashMap<StateId, Word>, AutomatonError> {
+    let trie = vocabulary.trie();
+    let mut ids: FxHashMap<StateId, usize> = FxHashMap::from_iter([(start, 0)]);
+    let mut residues = vec![start];
+    // By residue, where tokens from there end, each with the token of the least bytes.
+    let mut edges: Vec<Vec<(usize, TokenId)>> = Vec::new();
+    let mut n_steps = 0;
+    while let Some(&residue) = residues.get(edges.len()) {
+        if residues.len() > MAX_ENDS || automaton.next_bytes(residue)?.len() > MAX_BYTES {
+            return Ok(FxHashMap::default());
+        }
+        let mut ends: FxHashMap<usize, TokenId> = FxHashMap::default();
+        let mut stack = vec![(Trie::ROOT, residue)];
+        while let Some((node, residue)) = stack.pop() {
+            if let Some(&token) = trie.tokens(node).first() {
+                let next = residues.len();
+                let id = *ids.entry(residue).or_insert(next);
+                if id == next {
+                    residues.push(residue);
+                }
+                ends.entry(id).or_insert(token);
+            }
+            let n_before = stack.len();
+            for (byte, child) in trie.children(node) {
+                n_steps += 1;
+                if let Some(next) = automaton.step(residue, byte)? {
+                    stack.push((child, next));
+                }
+            }
+            // In the order of their bytes.
+            stack[n_before..].reverse();
+            meter::spend(trie.n_children(node) as u64)?;
+            if n_steps > MAX_STEPS {
+                return Ok(FxHashMap::default());
+            }
+        }
+        edges.push(ends.into_iter().collect());
+    }
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); residues.len()];
+    for (from, ends) in edges.iter().enumerate() {
+        ends.iter().for_each(|&(to, _)| before[to].push(from));
+    }
+    let mut words: Vec<Option<(u32, Vec<u8>)>> =
+        residues.iter().map(|&residue| automaton.is_accepting(residue).then(|| (0, Vec::new()))).collect();
+    let mut level: Vec<usize> = (0..residues.len()).filter(|&at| words[at].is_some()).collect();
+    for n_tokens in 1.. {
+        let mut next: Vec<usize> = level.iter().flat_map(|&at| &before[at]).copied().collect();
+        next.retain(|&at| words[at].is_none());
+        next.sort_unstable();
+        next.dedup();
+        if next.is_empty() {
+            break;
+        }
+        for &at in &next {
+            let goes_on = |&(to, token): &(usize, TokenId)| {
+                let (n_more, rest) = words[to].as_ref()?;
+                let bytes = vocabulary.text(token).unwrap_or_default();
+                (*n_more + 1 == n_tokens).then(|| (bytes, rest))
+            };
+            let best = edges[at].iter().filter_map(goes_on).min();
+            words[at] = best.map(|(bytes, rest)| (n_tokens, [bytes, rest].concat()));
+        }
+        level = next;
+    }
+    let spelled = residues.into_iter().zip(words);
+    Ok(spelled.filter_map(|(residue, word)| Some((residue, Word { whole: word?.1.into(), start: 0 }))).collect())
 }

@@ -25,7 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::search::{Completion as WayOut, Memory, Numbered, Search};
 use super::{Place, Stepped, Watcher};
 use crate::EngineError;
-use crate::budget::{Completion, KEPT_BITS, Ways, spelled};
+use crate::budget::{KEPT_BITS, Ways, spelled};
 use crate::ground::{
     MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus, plus,
 };
@@ -54,15 +54,26 @@ impl Watcher<'_> {
         }
     }
 
-    /// Tokens that complete the text at `place`, without one for its end.
+    /// Tokens that complete the text at `place`, without one for its end: the fewer of those along a safe completion and of those along one of the
+    /// grammar alone.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn way(&mut self, place: &Place) -> Result<Option<Vec<TokenId>>, EngineError> {
-        match self.completing_text(place)? {
-            Some(text) => spelled(self.reader.parser.shared.vocabulary.trie(), &text),
-            None => Ok(None),
+        let vocabulary = self.reader.parser.shared.vocabulary.clone();
+        let least = self.limits.upper_least(self.reader, Ways::All, place.config)?;
+        let mut best: Option<Vec<TokenId>> = None;
+        for ways in [Ways::Safe, Ways::All] {
+            if best.as_ref().is_some_and(|best| plus(best.len() as u32, self.end_cost()) <= least) {
+                break;
+            }
+            let text = self.completing_text(place, ways)?;
+            let Some(way) = text.map_or(Ok(None), |text| spelled(vocabulary.trie(), &text))? else { continue };
+            if best.as_ref().is_none_or(|best| way.len() < best.len()) {
+                best = Some(way);
+            }
         }
+        Ok(best)
     }
 
     /// Whether at most `n_left` tokens complete the text at `place`; `None` if no such completion is known, although there may be one.
@@ -182,9 +193,9 @@ impl Watcher<'_> {
         Ok((Arc::new(mask.finish()), status))
     }
 
-    /// A text that completes the one at `place`, as the watch has read it: along a safe completion where there is one, else along one of the
-    /// grammar alone, which is left where it is at risk for the shortest way out of risk.
-    fn completing_text(&mut self, place: &Place) -> Result<Option<Vec<u8>>, EngineError> {
+    /// A text that completes the one at `place`, as the watch has read it: along a completion by `ways`, which is left where the text is at risk for
+    /// the shortest way out of risk.
+    fn completing_text(&mut self, place: &Place, ways: Ways) -> Result<Option<Vec<u8>>, EngineError> {
         let (mut text, mut at) = (Vec::new(), place.clone());
         while text.len() < MAX_BYTES {
             let Some(admitted) = self.admitted(&at)? else { return Ok(None) };
@@ -200,24 +211,14 @@ impl Watcher<'_> {
                 at = next;
                 text.extend(bytes);
             } else {
-                let safe = self.limits.completion(self.reader, Ways::Safe, admitted)?;
-                if let Some(Completion { text: rest, is_whole: true }) = &safe
-                    && let Some(end) = self.run(&at, rest)?
-                    && let Some(end) = self.admitted(&end)?
-                    && self.reader.parser.configs.is_accepting(end)
-                {
-                    text.extend(rest);
-                    return Ok(Some(text));
-                }
-                let Some(rest) = self.limits.completion(self.reader, Ways::All, admitted)? else {
-                    return Ok(None);
-                };
+                let Some(rest) = self.limits.completion(self.reader, ways, admitted)? else { return Ok(None) };
+                let is_safe = ways == Ways::Safe && rest.is_whole;
                 for byte in rest.text {
                     if self.step(&mut at, byte)? == Stepped::Refused {
                         break;
                     }
                     text.push(byte);
-                    if at.watching.is_at_risk() {
+                    if !is_safe && at.watching.is_at_risk() {
                         break;
                     }
                 }
