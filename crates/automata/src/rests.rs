@@ -74,12 +74,11 @@ impl Regex {
     /// let letter = Regex::bytes(ByteSet::range(b'a', b'z'));
     /// let regex = Regex::concat([letter.star(), Regex::byte(b'"')]);
     /// let rests = regex.rests_but(10, &ByteSet::FULL, &ByteSet::range(b'a', b'z'));
-    /// assert_eq!(rests.map(|rests| rests.longest), Some(13), "with eleven letters there are more than 1,024 rests");
+    /// assert_eq!(rests.map(|rests| rests.longest), Some(5), "with three letters more there are more than 1,024 rests");
     /// ```
     pub fn rests_but(&self, bits: u32, bytes: &ByteSet, apart: &ByteSet) -> Option<Rests> {
         let terms = Terms { bytes, apart };
-        let rest = is_small(self).then(|| terms.grown(self, bits)).flatten()?;
-        Some(Bounds::one(rest).of(self))
+        Some(is_small(self).then(|| terms.grown(self, bits)).flatten()?.of(self))
     }
 }
 
@@ -125,7 +124,7 @@ impl Terms<'_> {
                     Bounds { shortest, longest: longest.saturating_add(begun) }
                 }
                 // What is left of "all but some words" is a rest of all, but for as many as those.
-                _ => Bounds::one(self.grown(regex, 0)?),
+                _ => self.grown(regex, 0)?,
             },
             Node::Complement(_) => return None,
         })
@@ -148,12 +147,15 @@ impl Terms<'_> {
         word.iter().all(|&byte| self.bytes.contains(byte)).then_some(word.len() as u64)
     }
 
-    /// A rest of each residue with up to 2 to the power of `bits` forbidden.
-    fn grown(&self, regex: &Regex, bits: u32) -> Option<u64> {
+    /// A rest of each residue, and one from the start, with up to 2 to the power of `bits` forbidden.
+    fn grown(&self, regex: &Regex, bits: u32) -> Option<Bounds> {
         match regex.node() {
             Node::Union(parts) => {
                 let parts = parts.iter().map(|part| self.grown(part, bits)).collect::<Option<Vec<_>>>()?;
-                parts.into_iter().max()
+                Some(Bounds {
+                    shortest: parts.iter().map(|part| part.shortest).min()?,
+                    longest: parts.iter().map(|part| part.longest).max()?,
+                })
             }
             Node::Concat(parts) => {
                 // Behind the last part that grows there are only so many rests, and of those that are forbidden not all.
@@ -168,17 +170,27 @@ impl Terms<'_> {
                     .iter()
                     .map(most_bytes)
                     .try_fold(0, |all: u64, part| Some(all.saturating_add(part?)))?;
-                let least = self.rests(&Regex::concat(behind.iter().cloned()))?.shortest;
-                let end = self.grown(&parts[grows], bits)?.saturating_add(least);
-                let start = self.rests(&Regex::concat(before.iter().cloned()))?.longest;
-                Some(start.saturating_add(end).max(most))
+                let behind = self.rests(&Regex::concat(behind.iter().cloned()))?.shortest;
+                let grown = self.grown(&parts[grows], bits)?;
+                let before = self.rests(&Regex::concat(before.iter().cloned()))?;
+                let of = |before: u64, grown: u64| before.saturating_add(grown).saturating_add(behind);
+                Some(Bounds {
+                    shortest: of(before.shortest, grown.shortest),
+                    longest: of(before.longest, grown.longest).max(most),
+                })
             }
             Node::Repeat { inner, min, max: None } => {
                 let units = single_bytes(inner).intersection(self.bytes).intersection(self.apart_or_all());
                 let rests = self.rests(inner)?;
-                let least = rests.shortest.saturating_mul(u64::from(min.saturating_sub(1)));
-                (units.len() >= 2)
-                    .then(|| rests.longest.saturating_add(least).saturating_add(u64::from(bits) + 1))
+                let of = |n: u32| rests.shortest.saturating_mul(u64::from(n));
+                // So many bits tell words of one more unit apart.
+                let bits_of_unit = units.len().checked_ilog2().filter(|&bits| bits > 0)?;
+                let n_units = u64::from((bits + 1).div_ceil(bits_of_unit));
+                let begun = rests.longest.saturating_add(of(min.saturating_sub(1)));
+                Some(Bounds {
+                    shortest: of(*min).saturating_add(n_units),
+                    longest: begun.saturating_add(n_units),
+                })
             }
             Node::Intersection(parts) => {
                 let (mut all, mut words) = (Vec::new(), bits);
@@ -194,7 +206,8 @@ impl Terms<'_> {
                     [one] if is_text(one) => self.grown(one, words),
                     [one, other] if is_text(one) || is_text(other) => {
                         let (regex, bytes, begun) = self.with_units(one, other)?;
-                        Some(Terms { bytes: &bytes, ..*self }.grown(regex, words)?.saturating_add(begun))
+                        let Bounds { shortest, longest } = Terms { bytes: &bytes, ..*self }.grown(regex, words)?;
+                        Some(Bounds { shortest, longest: longest.saturating_add(begun) })
                     }
                     _ => None,
                 }

@@ -93,6 +93,10 @@ proptest! {
                 let (within, beyond) = count(&automaton, state, &bytes, rests.longest);
                 prop_assert!(within > 1 << bits || within > 0 && beyond == 0, "{} {:?} of {:?}", bits, rests, regex);
             }
+            if let Some(start) = automaton.start() {
+                let (within, _) = count(&automaton, start, &bytes, rests.shortest);
+                prop_assert!(within > 1 << bits, "{} from the start {:?} of {:?}", bits, rests, regex);
+            }
         }
     }
 }

@@ -176,7 +176,7 @@ impl Choices {
             let (Mark::Begins, Some(apart)) = (mark, watched.watch.apart()) else { return Ok(None) };
             let bytes = *self.single_bytes.get_or_insert_with(|| single_bytes(&parser.shared.vocabulary));
             let rests = parser.network.terminals()[terminal.index()].rests_but(KEPT_BITS, &bytes, &apart);
-            let most = rests.and_then(|rests| u32::try_from(rests.longest).ok());
+            let most = rests.and_then(|rests| u32::try_from(rests.shortest).ok());
             return Ok(most.map(|most| {
                 let print = Print::of(&most.to_le_bytes());
                 (Written::Some(most), u64::from(most).min(MAX_TOKENS) * TOKEN, print)

@@ -25,13 +25,13 @@ impl LimitsMemo {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn prepare(&mut self, reader: &mut Reader) -> Result<(), EngineError> {
-        reader.parser().shared.prepare_spelling();
         match reader {
             Reader::Bytes(reader) => {
                 self.bytes.prepare(reader);
                 Ok(())
             }
             Reader::Lexed { lexed, parser } => {
+                parser.shared.prepare_spelling();
                 self.ask_lexed(lexed, parser, |budget, states, _| budget.prepare(states))
             }
         }

@@ -1,7 +1,7 @@
 //! Words that complete terminals.
 //!
 //! Mostly that is the shortest word: `"` for a string in progress. Of a terminal whose shortest word takes many tokens, such as a UUID, it is one of those
-//! with the fewest tokens, if the terminal has few residues and reads few bytes ([`by_tokens`]): `ffffffff` is one token, where `00000000` takes three.
+//! with the fewest tokens, if the terminal has few residues ([`by_tokens`]): `ffffffff` is one token, where `00000000` takes three.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,10 +22,12 @@ const UNITS_PER_BYTE: u64 = 4;
 const MAX_RESIDUES: usize = 10_000;
 /// A terminal whose shortest word takes fewer tokens is completed by that.
 const MANY_TOKENS: u32 = 4;
-/// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, which read so many bytes, in so many steps.
+/// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, in so many steps.
 const MAX_ENDS: usize = 512;
-const MAX_BYTES: usize = 64;
 const MAX_STEPS: u64 = 400_000;
+/// Where more bytes than this may come, only these are looked at, of which vocabularies have long runs, and those of the shortest word.
+const MANY_BYTES: usize = 32;
+const FILLERS: &[u8] = b" -=*_./#0aefhnorst";
 
 /// The rest of a word, whose beginning other residues share.
 #[derive(Clone, Debug)]
@@ -86,7 +88,9 @@ impl Words {
             let vocabulary = &parser.shared.vocabulary;
             let words = match self.shortest(automaton, start)? {
                 Some(word) if fewest_alone(vocabulary.trie(), word.bytes())? >= MANY_TOKENS => {
-                    by_tokens(vocabulary, automaton, start).map_err(EngineError::in_terminal(automaton))
+                    let bytes: ByteSet = word.bytes().iter().chain(FILLERS).copied().collect();
+                    by_tokens(vocabulary, automaton, start, bytes)
+                        .map_err(EngineError::in_terminal(automaton))
                 }
                 _ => Ok(FxHashMap::default()),
             };
@@ -189,12 +193,13 @@ fn spelled_word(
     Ok(None)
 }
 
-/// The words of the fewest tokens from the residues of a terminal, by residue; none if these are too many. Of several, the one whose first token has
-/// the least bytes, and so on.
+/// The words of the fewest tokens from the residues of a terminal, by residue, of `fillers` where many bytes may come; none if the residues are too many.
+/// Of several, the one whose first token has the least bytes, and so on.
 fn by_tokens(
     vocabulary: &Vocabulary,
     automaton: &Automaton,
     start: StateId,
+    fillers: ByteSet,
 ) -> Result<FxHashMap<StateId, Word>, AutomatonError> {
     let trie = vocabulary.trie();
     let mut ids: FxHashMap<StateId, usize> = FxHashMap::from_iter([(start, 0)]);
@@ -203,7 +208,7 @@ fn by_tokens(
     let mut edges: Vec<Vec<(usize, TokenId)>> = Vec::new();
     let mut n_steps = 0;
     while let Some(&residue) = residues.get(edges.len()) {
-        if residues.len() > MAX_ENDS || automaton.next_bytes(residue)?.len() > MAX_BYTES {
+        if residues.len() > MAX_ENDS {
             return Ok(FxHashMap::default());
         }
         let mut ends: FxHashMap<usize, TokenId> = FxHashMap::default();
@@ -218,7 +223,11 @@ fn by_tokens(
                 ends.entry(id).or_insert(token);
             }
             let n_before = stack.len();
-            for (byte, child) in trie.children(node) {
+            let mut bytes = automaton.next_bytes(residue)?;
+            if bytes.len() > MANY_BYTES {
+                bytes = bytes.intersection(&fillers);
+            }
+            for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
                 n_steps += 1;
                 if let Some(next) = automaton.step(residue, byte)? {
                     stack.push((child, next));

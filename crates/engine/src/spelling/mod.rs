@@ -25,7 +25,9 @@ const MAX_UNFINISHED: usize = 16;
 
 /// What one vocabulary says about terminals; shared by the grammars of a compiler.
 pub(crate) struct Spelling {
-    pub(crate) futures: Futures,
+    vocabulary: Arc<Vocabulary>,
+    /// Made when first asked for, which takes 100 ms.
+    futures: Option<Futures>,
     /// What the tokens do to residues.
     partitions: FxHashMap<(u64, StateId), Arc<Partition>>,
     partition_bytes: usize,
@@ -36,11 +38,16 @@ pub(crate) struct Spelling {
 impl Spelling {
     pub(crate) fn new(vocabulary: Arc<Vocabulary>) -> Spelling {
         Spelling {
-            futures: Futures::new(vocabulary),
+            vocabulary,
+            futures: None,
             partitions: FxHashMap::default(),
             partition_bytes: 0,
             unfinished: Vec::new(),
         }
+    }
+
+    pub(crate) fn futures(&mut self) -> &mut Futures {
+        self.futures.get_or_insert_with(|| Futures::new(self.vocabulary.clone()))
     }
 
     /// The partition of a residue, if it is known.
@@ -86,6 +93,6 @@ impl Spelling {
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.futures.memory_usage() + self.partition_bytes
+        self.futures.as_ref().map_or(0, Futures::memory_usage) + self.partition_bytes
     }
 }

@@ -32,7 +32,7 @@ use crate::ground::{
 use crate::parser::ConfigId;
 
 /// How many tokens of one mask are read to find a completion after each.
-const MAX_READ: usize = 4_000;
+const MAX_READ: usize = 1_000;
 /// Completions of more bytes are not looked for.
 const MAX_BYTES: usize = 1 << 16;
 /// How many bytes one search for a way out of risk may try.

@@ -181,7 +181,7 @@ impl Searches {
     /// If a limit is reached.
     pub(super) fn prepare(&mut self, states: &mut States) -> Result<(), EngineError> {
         let spelling = self.spelling.clone();
-        self.make_floors(states, &spelling.lock().futures)
+        self.make_floors(states, spelling.lock().futures())
     }
 
     /// Makes the floors if they are not made.
@@ -271,11 +271,11 @@ impl Searches {
     ) -> Result<T, EngineError> {
         let spelling = self.spelling.clone();
         let mut spelling = spelling.lock();
-        self.make_floors(states, &spelling.futures)?;
+        self.make_floors(states, spelling.futures())?;
         let Searches { floors, aligned_floors, ends, tables, .. } = self;
         let Tables { runs, exact, upper } = tables;
         let (search, floors) = if is_upper { (upper, aligned_floors) } else { (exact, floors) };
-        let futures = &mut spelling.futures;
+        let futures = spelling.futures();
         let answer = ask(search, &mut Parts { parser, states, futures, runs, ends: ends.as_ref(), floors });
         if answer.as_ref().is_err_and(EngineError::is_out_of_work) {
             // It was left in the middle of something; runs go on from there.
