@@ -32,7 +32,7 @@ use crate::ground::{
 use crate::parser::ConfigId;
 
 /// How many tokens of one mask are read to find a completion after each.
-const MAX_READ: usize = 1_000;
+const MAX_READ: usize = 500;
 /// Completions of more bytes are not looked for.
 const MAX_BYTES: usize = 1 << 16;
 /// How many bytes one search for a way out of risk may try.
@@ -66,6 +66,9 @@ impl Watcher<'_> {
         for ways in [Ways::Safe, Ways::All] {
             if best.as_ref().is_some_and(|best| plus(best.len() as u32, self.end_cost()) <= least) {
                 break;
+            }
+            if ways == Ways::Safe && !self.has_safe_text(place)? {
+                continue;
             }
             let text = self.completing_text(place, ways)?;
             let Some(way) = text.map_or(Ok(None), |text| spelled(vocabulary.trie(), &text))? else { continue };
@@ -193,6 +196,16 @@ impl Watcher<'_> {
         Ok((Arc::new(mask.finish()), status))
     }
 
+    /// Whether a safe completion is known to its end.
+    fn has_safe_text(&mut self, place: &Place) -> Result<bool, EngineError> {
+        if place.watching.is_at_risk() {
+            return Ok(false);
+        }
+        let Some(admitted) = self.admitted(place)? else { return Ok(false) };
+        let safe = self.limits.completion(self.reader, Ways::Safe, admitted)?;
+        Ok(safe.is_some_and(|safe| safe.is_whole))
+    }
+
     /// A text that completes the one at `place`, as the watch has read it: along a completion by `ways`, which is left where the text is at risk for
     /// the shortest way out of risk.
     fn completing_text(&mut self, place: &Place, ways: Ways) -> Result<Option<Vec<u8>>, EngineError> {
@@ -212,13 +225,12 @@ impl Watcher<'_> {
                 text.extend(bytes);
             } else {
                 let Some(rest) = self.limits.completion(self.reader, ways, admitted)? else { return Ok(None) };
-                let is_safe = ways == Ways::Safe && rest.is_whole;
                 for byte in rest.text {
                     if self.step(&mut at, byte)? == Stepped::Refused {
                         break;
                     }
                     text.push(byte);
-                    if !is_safe && at.watching.is_at_risk() {
+                    if ways == Ways::All && at.watching.is_at_risk() {
                         break;
                     }
                 }
