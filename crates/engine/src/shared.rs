@@ -37,7 +37,7 @@ pub(crate) struct Shared {
     /// The bytes that texts can use, if stop tokens leave fewer than the vocabulary has.
     pub(crate) spelled: Option<Spelled>,
     /// What budgets share; made when a first budget is asked for.
-    spelling: Mutex<Option<Arc<Mutex<Spelling>>>>,
+    spelling: Mutex<Spelling>,
 }
 
 /// The automata of terminals, with their states in one store, so that equal residues are one.
@@ -195,27 +195,9 @@ impl Shared {
         Ok(self.automata.lock().known.entry(regex.clone()).or_insert(Arc::new(automaton)).clone())
     }
 
-    /// What the budgets of all grammars share. Once it has grown beyond twice the limit, new calls get a
-    /// fresh one; calls that have the old one keep it.
-    pub(crate) fn spelling(&self) -> Arc<Mutex<Spelling>> {
-        self.spelling_within(2 * self.limits.row_cache_bytes.max(64 << 20))
-    }
-
-    /// The same with the limit itself: to make a fresh one can take 100 ms, which a compilation has and a mask has not.
-    pub(crate) fn prepare_spelling(&self) {
-        self.spelling_within(self.limits.row_cache_bytes.max(64 << 20));
-    }
-
-    fn spelling_within(&self, max_bytes: usize) -> Arc<Mutex<Spelling>> {
-        let is_full = |known: &Mutex<Spelling>| known.lock().memory_usage() > max_bytes;
-        let known = self.spelling.lock().clone();
-        match known.filter(|known| !is_full(known)) {
-            Some(known) => known,
-            None => {
-                let fresh = Arc::new(Mutex::new(Spelling::new(self.vocabulary.clone())));
-                self.spelling.lock().insert(fresh).clone()
-            }
-        }
+    /// What limits on tokens of all grammars share.
+    pub(crate) fn spelling(&self) -> &Mutex<Spelling> {
+        &self.spelling
     }
 
     /// The tokens that `watch` doubts.

@@ -22,8 +22,9 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use super::far::{KEPT_BITS, single_bytes};
+use super::Ways;
+use super::chains::{Print, fewest_alone};
 use super::words::{Word, Words};
-use super::{Ways, rests};
 use crate::EngineError;
 use crate::ground::NEVER;
 use crate::parser::Parser;
@@ -44,32 +45,6 @@ type Cost = u64;
 
 const STEP: Cost = 1;
 const TOKEN: Cost = 1 << 32;
-
-/// A fingerprint of a text, the same however its parts are grouped. Two texts with one fingerprint are taken for equal: then an answer could depend
-/// on what was asked before, but would still be right.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Print {
-    hash: u64,
-    /// What a hash in front of the text is multiplied by.
-    scale: u64,
-}
-
-impl Print {
-    pub(super) const EMPTY: Print = Print { hash: 0, scale: 1 };
-
-    pub(super) fn of(text: &[u8]) -> Print {
-        let of_byte = |byte: &u8| Print { hash: u64::from(*byte) + 1, scale: 0x9E37_79B9_7F4A_7C15 };
-        text.iter().map(of_byte).fold(Print::EMPTY, Print::then)
-    }
-
-    /// That of this text with another behind it.
-    pub(super) fn then(self, rest: Print) -> Print {
-        Print {
-            hash: self.hash.wrapping_mul(rest.scale).wrapping_add(rest.hash),
-            scale: self.scale.wrapping_mul(rest.scale),
-        }
-    }
-}
 
 /// The first step of a way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -185,7 +160,7 @@ impl Choices {
         let Some(start) = parser.terminal_start(terminal)? else { return Ok(None) };
         let Some(word) = self.words.of(parser, terminal, start)? else { return Ok(None) };
         let trie = parser.shared.vocabulary.trie();
-        let n_tokens = match rests::fewest_alone(trie, word.bytes())? {
+        let n_tokens = match fewest_alone(trie, word.bytes())? {
             NEVER => TOKENS_PER_LOST_BYTE.saturating_mul(word.bytes().len() as u64),
             n_tokens => u64::from(n_tokens),
         };

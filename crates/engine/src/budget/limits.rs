@@ -1,7 +1,9 @@
 //! Limits on tokens, whatever reads the text.
 //!
-//! Over bytes and over the tokens of a lexer, the least number of tokens is found by two different searches
-//! ([`ByteLimits`], [`LexedBudget`]). Both answer the same questions.
+//! Over bytes and over the tokens of a lexer, completions are found in two ways ([`ByteLimits`], [`LexedBudget`]). Both answer the same
+//! questions.
+
+use maskwright_vocabulary::TokenId;
 
 use super::lexed::LexedBudget;
 use super::over_bytes::ByteLimits;
@@ -21,26 +23,16 @@ pub(crate) struct LimitsMemo {
 
 impl LimitsMemo {
     /// Builds the tables that no text changes.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn prepare(&mut self, reader: &mut Reader) -> Result<(), EngineError> {
-        match reader {
-            Reader::Bytes(reader) => {
-                self.bytes.prepare(reader);
-                Ok(())
-            }
-            Reader::Lexed { lexed, parser } => {
-                parser.shared.prepare_spelling();
-                self.ask_lexed(lexed, parser, |budget, states, _| budget.prepare(states))
-            }
+    pub(crate) fn prepare(&mut self, reader: &mut Reader) {
+        if let Reader::Bytes(reader) = reader {
+            self.bytes.prepare(reader);
         }
     }
 
-    /// The least number of tokens that complete the text, EOS included, whatever a watch may say.
+    /// So many tokens complete the text, EOS included, whatever a watch may say.
     ///
     /// # Errors
-    /// If a limit is reached before any completion is found.
+    /// If a limit is reached.
     pub(crate) fn least(
         &mut self,
         reader: &mut Reader,
@@ -49,17 +41,12 @@ impl LimitsMemo {
         match reader {
             Reader::Bytes(reader) => self.bytes.least(reader, config),
             Reader::Lexed { lexed, parser } => {
-                // Tokens ahead are read strictly there, so there may be shorter texts.
-                let is_contextual = lexed.tables().is_contextual;
-                let (least, status) = self.ask_lexed(lexed, parser, |budget, states, parser| {
-                    budget.least(states, parser, config)
-                })?;
-                Ok((least, if is_contextual { TokenCountStatus::Upper } else { status }))
+                self.ask_lexed(lexed, parser, |budget, states, parser| budget.least(states, parser, config))
             }
         }
     }
 
-    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if a limit on work left that open.
+    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if no such completion is known, although there may be one.
     ///
     /// # Errors
     /// As [`least`](LimitsMemo::least).
@@ -77,11 +64,27 @@ impl LimitsMemo {
         }
     }
 
-    /// The mask with `n_left` tokens left, EOS included; `None` if it is that without a limit. Not empty if that many can
-    /// complete a text that is not complete.
+    /// Tokens that complete the text, without one for its end, as many as [`least`](LimitsMemo::least) says.
     ///
     /// # Errors
-    /// If a limit is reached.
+    /// As [`least`](LimitsMemo::least).
+    pub(crate) fn way(
+        &mut self,
+        reader: &mut Reader,
+        config: ConfigId,
+    ) -> Result<Option<Vec<TokenId>>, EngineError> {
+        match reader {
+            Reader::Bytes(reader) => self.bytes.way(reader, config),
+            Reader::Lexed { lexed, parser } => {
+                self.ask_lexed(lexed, parser, |budget, states, parser| budget.way(states, parser, config))
+            }
+        }
+    }
+
+    /// The mask with `n_left` tokens left, EOS included; `None` if it is that without a limit. A bound may be empty.
+    ///
+    /// # Errors
+    /// As [`least`](LimitsMemo::least).
     pub(crate) fn mask(
         &mut self,
         reader: &mut Reader,
@@ -108,12 +111,6 @@ impl LimitsMemo {
         let answer = ask(budget, &mut lexed.states, parser);
         budget.trim();
         answer
-    }
-
-    /// What is known of a lexed grammar, if a limit was asked for.
-    #[cfg(test)]
-    pub(super) fn lexed_mut(&mut self) -> Option<&mut LexedBudget> {
-        self.lexed.as_deref_mut()
     }
 
     /// Drops what is memoised.

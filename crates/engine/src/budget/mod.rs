@@ -33,6 +33,8 @@
 //! Rejected: breadth-first search over configurations (the configurations within d tokens grow exponentially
 //! in d); sums of least costs of rules as numbers (not least: a token like `"},` spans terminals).
 
+mod by_tokens;
+mod chains;
 mod choices;
 mod far;
 mod lexed;
@@ -42,11 +44,12 @@ mod profile;
 mod rests;
 mod words;
 
+pub(crate) use chains::spelled;
 pub(crate) use far::KEPT_BITS;
 pub(crate) use limits::LimitsMemo;
 pub(crate) use over_bytes::ByteLimits;
 pub(crate) use profile::Profile;
-pub(crate) use rests::spelled;
+
 
 /// Which completions count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -24,12 +24,14 @@ use rustc_hash::FxHashMap;
 
 use super::Ways;
 use super::far::{Far, single_bytes};
-use super::rests::{Completion, Rests, spelled};
+use super::by_tokens::Found;
+use super::chains::spelled;
+use super::rests::{Completion, Rests};
 use crate::EngineError;
 use crate::bytes::BytesReader;
 use crate::ground::{MaskBuilder, MaskStatus, MaskWithin, NEVER, TokenCountStatus, hooks, plus};
 use crate::parser::{ConfigId, Parser};
-use by_tokens::{Found, Groups};
+use by_tokens::Groups;
 use profiles::Profiles;
 
 /// How much of a text is looked at to see whether it is the only one.

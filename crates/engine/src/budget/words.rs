@@ -11,8 +11,8 @@ use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
+use super::chains::fewest_alone;
 use super::far::single_bytes;
-use super::rests::fewest_alone;
 use crate::EngineError;
 use crate::parser::Parser;
 
@@ -37,6 +37,10 @@ pub(super) struct Word {
 }
 
 impl Word {
+    pub(super) fn whole(text: Arc<[u8]>) -> Word {
+        Word { whole: text, start: 0 }
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.whole[self.start..]
     }

@@ -68,6 +68,7 @@ use masks::{LexedMask, Masks};
 use outlook::Outlook;
 use spans::Origin;
 pub use spans::{SpanView, StackVerdict};
+pub(crate) use places::LexedThread;
 pub(crate) use states::{Settled, States};
 
 /// The lazily built tables of one lexed grammar, beside those of its parser.

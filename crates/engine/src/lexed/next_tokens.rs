@@ -95,7 +95,8 @@ impl NextTokens {
     }
 }
 
-/// A shortest text from `root` to the end `target` of the next token or, if `target` is `None`, to an end of the text. Of
+/// A shortest text from `root` to the end `target` of the next token or, if `target` is `None`, to an end of the text, inside brackets
+/// (`is_nested`) or outside. Of
 /// the bytes in one class, it has one that `prefers` accepts, if there is one. `None` if there is no such text.
 ///
 /// # Errors
@@ -104,6 +105,7 @@ pub(super) fn text_to(
     points: &mut Points,
     root: HypothesisId,
     target: Option<(TerminalId, HypothesisId)>,
+    is_nested: bool,
     prefers: &dyn Fn(u8) -> bool,
 ) -> Result<Option<Vec<u8>>, EngineError> {
     if target.is_none() && points.hypotheses.ends_here(root) {
@@ -116,8 +118,12 @@ pub(super) fn text_to(
     'search: while let Some(id) = work.pop_front() {
         for (class, &byte) in bytes.iter().enumerate() {
             for index in points.hypotheses.step_class(id, class)? {
-                let Outcome { terminal, next, .. } = points.hypotheses.outcome(index);
-                let terminal = terminal.filter(|&terminal| !points.tables.is_ignored(terminal, false));
+                let outcome = points.hypotheses.outcome(index);
+                if !points.hypotheses.is_for(&outcome, is_nested) {
+                    continue;
+                }
+                let Outcome { terminal, next, .. } = outcome;
+                let terminal = terminal.filter(|&terminal| !points.tables.is_ignored(terminal, is_nested));
                 if let Some(terminal) = terminal {
                     if target == Some((terminal, next)) {
                         found = Some((id, byte));

@@ -20,13 +20,11 @@
 //! Rejected: a search for each thread at each byte. A mask then allowed tokens (`"ab"`, which has a short completion) that
 //! could not be accepted because of a byte within (`"a"`: one of its readings has no completion within the limits of a search).
 
-mod starts;
-
 use maskwright_automata::{ByteSet, meter};
 use maskwright_scan::LayoutId;
 use rustc_hash::FxHashMap;
 
-use super::completions::{Completions, limit};
+use super::completions::{Completions, Step, limit};
 use super::outlook::Outlook;
 use super::places::{LexedThread, Places};
 use crate::EngineError;
@@ -348,6 +346,20 @@ impl States {
             .map(|thread| self.completions.fewest_terminals(parser, thread.parser))
             .min()
             .unwrap_or(u32::MAX)
+    }
+
+    /// The first step of the way from a thread to the end of the text; of bytes that the lexer does not tell apart, one that `prefers` accepts. `None` if no way
+    /// is found.
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(crate) fn step_to_end(
+        &mut self,
+        parser: &mut Parser,
+        thread: LexedThread,
+        prefers: &dyn Fn(u8) -> bool,
+    ) -> Result<Option<Step>, EngineError> {
+        self.completions.step_to_end(parser, thread, prefers)
     }
 
     /// Some text that completes one of `config`, found with the lexer's actual steps. Of the bytes in one class, it has one

@@ -69,7 +69,7 @@ impl Machine {
         let (mut limits, watch) = (LimitsMemo::default(), WatchMemo::default());
         if is_bounded {
             // No mask has enough work for it.
-            limits.prepare(&mut reader)?;
+            limits.prepare(&mut reader);
         }
         Ok(Machine {
             reader,
@@ -88,11 +88,6 @@ impl Machine {
     pub(crate) fn anew(&self) -> Result<Machine, EngineError> {
         let parser = self.reader.parser();
         Machine::new(parser.shared.clone(), parser.network.clone(), &self.reader.terminals())
-    }
-
-    /// Whether the text is split by a lexer.
-    pub(crate) fn is_lexed(&self) -> bool {
-        matches!(self.reader, Reader::Lexed { .. })
     }
 
     /// What the grammar's watch knows before any text, if it has one.
@@ -308,8 +303,7 @@ impl Machine {
         self.limits.fits(&mut self.reader, state.config, n_left)
     }
 
-    /// Tokens that complete the text, without one for its end, as many as [`least_at`](Machine::least_at) says. `None` if none are known,
-    /// and with a lexer ([`next_step`](Machine::next_step)).
+    /// Tokens that complete the text, without one for its end, as many as [`least_at`](Machine::least_at) says; `None` if none are known.
     ///
     /// # Errors
     /// As [`least_at`](Machine::least_at).
@@ -319,11 +313,7 @@ impl Machine {
         {
             return watcher.way(&place);
         }
-        let Machine { reader, limits, .. } = self;
-        match reader.bytes() {
-            Some(reader) => limits.bytes.way(reader, state.config),
-            None => Ok(None),
-        }
+        self.limits.way(&mut self.reader, state.config)
     }
 
     /// A way to complete the text with `n_left` tokens, EOS included, after a token of which the state can read some by one terminal alone.
@@ -357,15 +347,6 @@ impl Machine {
             }
         }
         Ok(best)
-    }
-
-    /// A token to take next so that at most `n_left` complete the text, EOS included.
-    ///
-    /// # Errors
-    /// As [`least_at`](Machine::least_at).
-    pub(crate) fn next_step(&mut self, state: &State, n_left: u32) -> Result<Option<TokenId>, EngineError> {
-        let (form, _) = self.mask_within(state, n_left)?;
-        Ok(form.first(self.reader.parser().shared.vocabulary.n_words()))
     }
 
     /// The table of the configurations after `config`, if it is known whether there is one.

@@ -437,10 +437,7 @@ impl Matcher {
         }
         let next = self.ask(|machine| machine.after_readings(state, readings))?;
         let Some(next) = next.map(State::with_token) else { return Ok(None) };
-        let fits = match self.fits(&next) {
-            Err(error) if error.is_budget_search() => None,
-            fits => fits?,
-        };
+        let fits = self.fits(&next)?;
         if fits == Some(true) {
             return Ok(Some(next));
         }
@@ -453,17 +450,7 @@ impl Matcher {
             }
             rest => rest,
         };
-        if witness.is_some() {
-            return Ok(Some(State { witness, ..next }));
-        }
-        if fits == Some(false) || !self.ask(|machine| Ok(machine.is_lexed()))? {
-            return Ok(None);
-        }
-        // The mask was searched for with more work if no token was left otherwise.
-        let form = self.ask(|machine| machine.mask_within(state, left))?.0;
-        let symbol = readings.symbol.map(|symbol| vocabulary.symbol(symbol));
-        let is_there = form.contains(token) || symbol.is_some_and(|symbol| form.contains(symbol));
-        Ok(is_there.then_some(next))
+        Ok(witness.is_some().then_some(State { witness, ..next }))
     }
 
     /// Whether the text may end at `state`.

@@ -1,20 +1,16 @@
 //! What one vocabulary says about terminals; shared by the grammars of a compiler.
 //!
 //! * `partition`: the tokens that stay inside of a terminal, by the residue that they end at;
-//! * `known`: the same of what is known of them already;
-//! * `futures`: what may be left of a token in progress, for grammars over the tokens of a lexer.
+//! * `known`: the same of what is known of them already.
 
-mod futures;
 mod known;
 mod partition;
 
 use std::sync::Arc;
 
 use maskwright_automata::{Automaton, StateId};
-use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
-pub(crate) use futures::{FutureId, Futures};
 pub(crate) use known::visit_known;
 pub(crate) use partition::{Partition, Partitioning};
 
@@ -24,10 +20,8 @@ const MAX_PARTITION_BYTES: usize = 64 << 20;
 const MAX_UNFINISHED: usize = 16;
 
 /// What one vocabulary says about terminals; shared by the grammars of a compiler.
+#[derive(Default)]
 pub(crate) struct Spelling {
-    vocabulary: Arc<Vocabulary>,
-    /// Made when first asked for, which takes 100 ms.
-    futures: Option<Futures>,
     /// What the tokens do to residues.
     partitions: FxHashMap<(u64, StateId), Arc<Partition>>,
     partition_bytes: usize,
@@ -36,20 +30,6 @@ pub(crate) struct Spelling {
 }
 
 impl Spelling {
-    pub(crate) fn new(vocabulary: Arc<Vocabulary>) -> Spelling {
-        Spelling {
-            vocabulary,
-            futures: None,
-            partitions: FxHashMap::default(),
-            partition_bytes: 0,
-            unfinished: Vec::new(),
-        }
-    }
-
-    pub(crate) fn futures(&mut self) -> &mut Futures {
-        self.futures.get_or_insert_with(|| Futures::new(self.vocabulary.clone()))
-    }
-
     /// The partition of a residue, if it is known.
     pub(crate) fn partition(&self, automaton: &Automaton, residue: StateId) -> Option<Arc<Partition>> {
         self.partitions.get(&automaton.residue_key(residue)).cloned()
@@ -93,6 +73,6 @@ impl Spelling {
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.futures.as_ref().map_or(0, Futures::memory_usage) + self.partition_bytes
+        self.partition_bytes
     }
 }

@@ -12,7 +12,7 @@ use maskwright_vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::ground::{MaskBuilder, MaskForm, MaskWithin};
+use crate::ground::{MaskBuilder, MaskForm};
 use crate::lexed::{Settled, States};
 use crate::parser::{ConfigId, Parser};
 
@@ -21,10 +21,8 @@ pub(super) struct Grouped {
     pub(super) list: Arc<[(ConfigId, MaskForm)]>,
     /// Whether the list has every token that some text continues with: no search for one was given up.
     pub(super) is_exact: bool,
-    /// With more tokens left than this all are allowed.
-    pub(super) highest: u32,
-    /// The mask that was made last, and the number of tokens left that it was made for.
-    pub(super) last: Option<(u32, MaskWithin)>,
+    /// With more tokens left than this all are allowed, if that is known.
+    pub(super) highest: Option<u32>,
 }
 
 impl Grouped {
@@ -58,7 +56,7 @@ impl Grouped {
             groups.into_iter().map(|(config, tokens)| (config, tokens.finish())).collect();
         // Numbers of configurations depend on what was asked before.
         list.sort_unstable_by_key(|(_, tokens)| tokens.first(n_words));
-        Ok(Grouped { list: list.into(), is_exact, highest: u32::MAX, last: None })
+        Ok(Grouped { list: list.into(), is_exact, highest: None })
     }
 
     fn memory_usage(&self) -> usize {
@@ -90,16 +88,6 @@ impl Groups {
             self.known.insert(config, grouped);
         }
         Ok(self.known.get_mut(&config).expect("it was just made if it was not there"))
-    }
-
-    /// The groups of a configuration, if they were made.
-    pub(super) fn get_mut(&mut self, config: ConfigId) -> Option<&mut Grouped> {
-        self.known.get_mut(&config)
-    }
-
-    /// Drops the groups of a configuration.
-    pub(super) fn remove(&mut self, config: ConfigId) {
-        self.known.remove(&config);
     }
 
     /// Approximate memory, in bytes.

@@ -1,167 +1,112 @@
 //! Limits on tokens for grammars over the tokens of a lexer.
 //!
-//! [`LexedBudget`] says how many tokens of the vocabulary complete a text at least ([`least`](LexedBudget::least)), whether so many are
-//! enough ([`fits`](LexedBudget::fits)), and which tokens may come next under a limit (`masks`).
-//!
 //! An example: in a language of sums, after `(1`, with the tokens `1`, `+`, `)` and `1)`, one token completes the text. With a limit of
 //! one, `)` is allowed and `+` is not, because `+` needs one more.
 //!
-//! The problem is that of scannerless grammars (`super`) with another control state: a hypothesis of the lexer, the future of the
-//! vocabulary's token in progress, and the blocks around (`controls`). The stack is that of the parser over terminals. From the
-//! ground up:
+//! As over bytes (`super`), one completion of a configuration is chosen and spelled with the fewest tokens. It is made of tokens of the lexer, by thread
+//! (`lexed::completions::ways`): a sum over terminals would be no bound, since the lexer takes the longest match, wherever that ends. The chosen text is then
+//! stepped through, so the number is that of a completion.
 //!
-//! * `walks`, `runs`: from a hypothesis, inside a token of the vocabulary, to the end of the next token that the parser gets;
-//!   `ends`: which ends a run can reach at all;
-//! * `neighbours`, `floors`: lower bounds, from terminals alone, on what the rest of a rule and of the text takes;
-//! * `summaries`: from (state, control) to controls at the end of a rule;
-//! * `search`: the least cost from (state, stack node, control) to the end of the text; `searches`: an exact and a faster one;
-//! * `witness`: completions found by stepping the lexer, where the searches find none;
-//! * `groups`, `masks`: the tokens of a mask by what they lead to, and masks under a limit.
+//! Where that finds none (words that cannot stand side by side; bytes that are no tokens), completions are searched for, first by text, then by tokens
+//! (`by_tokens`).
 //!
-//! Each hypothesis is a path, even one that later bytes refute. A refuted one has no way to the end of the text. So the least cost
-//! over all paths is the least number of tokens.
+//! [`groups`] has the tokens of a mask by what they lead to; a mask under a limit asks each group for its number.
 //!
-//! **Lemma 1 (margin)** holds at one hypothesis and layout: what is read from there depends on nothing else. Other
-//! hypotheses at the same place are kept apart, because what came before `1` may forbid that it continues.
-//!
-//! **Bounds.** There is no margin between hypotheses, so no search can stop by itself at some distance after the cheapest exit.
-//! Instead the search is for completions of at most b tokens, for b = 1, 2, …: all parts are complete up to a bound and resume where
-//! they stopped. So the work for an answer of n tokens is what n tokens can reach, whatever lies beyond.
-//!
-//! **Indentation.** The width of a block that the completion opens stays undecided as long as possible (`blocks`). The widths
-//! of the text's own blocks are in the control, so blocks of one width share their summaries, others do not.
-//!
-//! Where work is limited, tokens must end where the lexer's do; see `super`.
+//! Rejected: the least number of tokens, by a search whose control state is a hypothesis of the lexer, what may be left of a token, and the blocks around.
 
-mod blocks;
-mod controls;
-mod ends;
-mod floors;
 mod groups;
-mod masks;
-mod neighbours;
-mod runs;
-mod search;
-mod searches;
-mod summaries;
-mod walks;
-mod witness;
 
+use std::sync::Arc;
+
+use maskwright_automata::ByteSet;
+use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
+use super::by_tokens::{Found, Walk, search};
+use super::chains::{Chains, Print, RestId, spelled};
+use super::far::single_bytes;
+use super::words::Word;
 use crate::EngineError;
-use crate::ground::{NEVER, TokenCountStatus};
-use crate::lexed::States;
+use crate::ground::{
+    MANY, MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus, plus,
+};
+use crate::lexed::{LexedThread, States};
 use crate::parser::{ConfigId, Parser};
 use groups::Groups;
-use searches::{Effort, MAX_BOUND, MAX_BYTES, Searches};
-use witness::{Witness, Witnesses};
+
+/// Bytes that answers may take before they are dropped.
+const MAX_BYTES: usize = 128 << 20;
 
 /// What is known about the budgets of one lexed grammar's texts.
 pub(crate) struct LexedBudget {
-    searches: Searches,
-    /// The least numbers of tokens, or bounds where a search was given up.
-    least: FxHashMap<ConfigId, (u32, TokenCountStatus)>,
+    chains: Chains,
+    of_threads: FxHashMap<LexedThread, Option<RestId>>,
+    /// How the texts of configurations can be completed.
+    found: FxHashMap<ConfigId, Found>,
     groups: Groups,
-    witnesses: Witnesses,
+    /// The bytes that are tokens.
+    bytes: ByteSet,
+    end_cost: u32,
+    n_bytes: usize,
 }
 
 impl LexedBudget {
     /// Nothing is known yet.
     pub(super) fn new(parser: &Parser) -> LexedBudget {
+        let vocabulary = &parser.shared.vocabulary;
         LexedBudget {
-            searches: Searches::new(parser),
-            least: FxHashMap::default(),
+            chains: Chains::new(),
+            of_threads: FxHashMap::default(),
+            found: FxHashMap::default(),
             groups: Groups::default(),
-            witnesses: Witnesses::default(),
+            bytes: single_bytes(vocabulary),
+            end_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
+            n_bytes: 0,
         }
-    }
-
-    /// Builds the tables that no text changes.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(super) fn prepare(&mut self, states: &mut States) -> Result<(), EngineError> {
-        self.searches.prepare(states)
     }
 
     /// Drops what is memoised if it has grown beyond the limit.
     pub(super) fn trim(&mut self) {
-        self.searches.trim();
-        if self.answer_bytes() > MAX_BYTES {
-            self.clear_answers();
+        if self.memory_usage() > MAX_BYTES {
+            self.clear();
         }
     }
 
-    /// Drops what is memoised, but for the tables that no text changes.
+    /// Drops what is memoised.
     pub(super) fn clear(&mut self) {
-        self.searches.clear();
-        self.clear_answers();
-    }
-
-    fn clear_answers(&mut self) {
-        self.least = FxHashMap::default();
+        self.chains = Chains::new();
+        self.of_threads = FxHashMap::default();
+        self.found = FxHashMap::default();
         self.groups = Groups::default();
-        self.witnesses = Witnesses::default();
-    }
-
-    fn answer_bytes(&self) -> usize {
-        (self.least.len() + self.witnesses.len()) * 24 + self.groups.memory_usage()
+        self.n_bytes = 0;
     }
 
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.searches.memory_usage() + self.answer_bytes()
+        self.chains.memory_usage() + self.groups.memory_usage() + self.n_bytes
     }
 
-    /// The least number of tokens, EOS included, that complete the text; [`NEVER`] if no tokens spell the
-    /// rest of any text, which is never returned if a search was given up.
+    /// So many tokens complete the text, EOS included; [`NEVER`] if none are known to.
     ///
     /// # Errors
-    /// If a limit is reached before any completion is found.
+    /// If a limit is reached.
     pub(super) fn least(
         &mut self,
         states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
     ) -> Result<(u32, TokenCountStatus), EngineError> {
-        if states.configs.is_accepting(config) {
-            return Ok((self.searches.eos_cost, TokenCountStatus::Exact));
-        }
-        if let Some(&known) = self.least.get(&config) {
-            return Ok(known);
-        }
-        let found = self.searches.question(&parser.shared.clone(), Effort::Usual, |searches| {
-            let upper = searches.upper_within(states, parser, config, MAX_BOUND);
-            let upper = searches.unless_given_up(upper)?.flatten();
-            let better = upper.map_or(MAX_BOUND, |upper| upper.saturating_sub(1));
-            let exact = searches.exact_within(states, parser, config, better);
-            Ok((upper, searches.unless_given_up(exact)?))
-        })?;
-        let least = match found {
-            (_, Some(Some(least))) | (Some(least), Some(None)) => (least, TokenCountStatus::Exact),
-            (Some(least), None) => (least, TokenCountStatus::Upper),
-            (None, Some(None)) if !states.places().points.tables.is_contextual => {
-                (NEVER, TokenCountStatus::Exact)
-            }
-            (None, _) => {
-                let LexedBudget { searches, groups, witnesses, .. } = self;
-                match witnesses.of(groups, states, parser, config)? {
-                    Witness::Of(found) => (found + searches.eos_cost, TokenCountStatus::Upper),
-                    Witness::Nothing => (NEVER, TokenCountStatus::Exact),
-                    Witness::GivenUp => {
-                        return Err(EngineError::budget_search(parser.shared.limits.budget_items));
-                    }
-                }
-            }
+        let least = match self.found(states, parser, config)? {
+            Found::Way(way) => plus(way.len() as u32, self.end_cost),
+            Found::Nothing => return Ok((NEVER, TokenCountStatus::Exact)),
+            Found::GivenUp => NEVER,
         };
-        if parser.shared.options.use_memo {
-            self.least.insert(config, least);
-        }
-        Ok(least)
+        // A text that may not end takes a token at least.
+        let floor = self.end_cost + u32::from(!states.configs.is_accepting(config));
+        Ok((least, if least == floor { TokenCountStatus::Exact } else { TokenCountStatus::Upper }))
     }
 
-    /// Whether at most `limit` tokens complete the text; `None` if that is not found out.
+    /// Whether at most `n_left` tokens complete the text; `None` if no such completion is known, although there may be one.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -170,97 +115,216 @@ impl LexedBudget {
         states: &mut States,
         parser: &mut Parser,
         config: ConfigId,
-        limit: u32,
+        n_left: u32,
     ) -> Result<Option<bool>, EngineError> {
-        self.searches.question(&parser.shared.clone(), Effort::Usual, |searches| {
-            Ok(searches.fit(states, parser, config, limit)?.is_within())
+        let (least, status) = self.least(states, parser, config)?;
+        Ok(match least <= n_left && least != NEVER {
+            true => Some(true),
+            false => (status == TokenCountStatus::Exact).then_some(false),
         })
+    }
+
+    /// Tokens that complete the text, without one for its end, as many as [`least`](LexedBudget::least) says.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn way(
+        &mut self,
+        states: &mut States,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Option<Vec<TokenId>>, EngineError> {
+        Ok(match self.found(states, parser, config)? {
+            Found::Way(way) => Some(way.to_vec()),
+            Found::Nothing | Found::GivenUp => None,
+        })
+    }
+
+    /// The mask of `config` with `n_left` tokens left, EOS included; `None` for that without a limit. A bound may be empty.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub(super) fn mask(
+        &mut self,
+        states: &mut States,
+        parser: &mut Parser,
+        config: ConfigId,
+        n_left: u32,
+    ) -> Result<Option<MaskWithin>, EngineError> {
+        let grouped = self.groups.of(states, parser, config)?;
+        if grouped.highest.is_some_and(|highest| n_left > highest) {
+            return Ok(None);
+        }
+        let (is_exact, list) = (grouped.is_exact, grouped.list.clone());
+        let vocabulary = parser.shared.vocabulary.clone();
+        let mut mask = MaskBuilder::new(vocabulary.n_words());
+        let mut status = if is_exact { MaskStatus::Exact } else { MaskStatus::Bound };
+        if states.configs.is_accepting(config) && n_left >= self.end_cost {
+            mask.insert_all(vocabulary.eos_token_ids());
+        }
+        let room = if n_left == MANY { MANY } else { n_left.saturating_sub(1) };
+        // The most tokens after any group, as long as there is a number for each.
+        let mut highest = Some(self.end_cost);
+        for (next, tokens) in list.iter() {
+            let (least, of_least) = self.least(states, parser, *next)?;
+            highest = highest.filter(|_| least != NEVER).map(|highest| highest.max(least));
+            if least <= room && least != NEVER {
+                mask.union(tokens);
+            } else if of_least == TokenCountStatus::Upper {
+                status = MaskStatus::Bound;
+            }
+        }
+        if parser.shared.options.use_memo {
+            self.groups.of(states, parser, config)?.highest = highest.filter(|_| is_exact);
+        }
+        if is_exact && highest.is_some_and(|highest| n_left > highest) {
+            return Ok(None);
+        }
+        Ok(Some((Arc::new(mask.finish()), status)))
+    }
+
+    /// A completion.
+    fn found(
+        &mut self,
+        states: &mut States,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Found, EngineError> {
+        if states.configs.is_accepting(config) {
+            return Ok(Found::Way([].into()));
+        }
+        if let Some(known) = self.found.get(&config) {
+            return Ok(known.clone());
+        }
+        let mut found = None;
+        if let Some(text) = self.text(states, parser, config)? {
+            found = judged(states, parser, config, &text)?;
+        }
+        if found.is_none() {
+            let bytes = self.bytes;
+            let text = states.completing_text(parser, config, &|byte| bytes.contains(byte))?;
+            if let Some(text) = text {
+                found = judged(states, parser, config, &text)?;
+            }
+        }
+        let found = match found {
+            Some(way) => Found::Way(way.into()),
+            None => search(&mut Lexing { groups: &mut self.groups, states, parser }, config)?,
+        };
+        if parser.shared.options.use_memo {
+            self.n_bytes += 64 + if let Found::Way(way) = &found { way.len() * 4 } else { 0 };
+            self.found.insert(config, found.clone());
+        }
+        Ok(found)
+    }
+
+    /// The text of the threads' ways that takes the fewest tokens.
+    fn text(
+        &mut self,
+        states: &mut States,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let mut best: Option<((u32, Print), RestId)> = None;
+        for thread in states.configs.threads(config).to_vec() {
+            let Some(rest) = self.rest(states, parser, thread)? else { continue };
+            let key = (self.chains.number(rest), self.chains.print(rest));
+            if key.0 != NEVER && best.is_none_or(|(known, _)| key < known) {
+                best = Some((key, rest));
+            }
+        }
+        Ok(best.map(|(_, rest)| {
+            let mut text = Vec::new();
+            self.chains.write(rest, &mut text);
+            text
+        }))
+    }
+
+    /// What is left of the text on the way from a thread.
+    fn rest(
+        &mut self,
+        states: &mut States,
+        parser: &mut Parser,
+        thread: LexedThread,
+    ) -> Result<Option<RestId>, EngineError> {
+        let bytes = self.bytes;
+        let mut path = Vec::new();
+        let mut at = Some(thread);
+        let mut rest = Some(RestId::END);
+        while let Some(thread) = at {
+            if let Some(&known) = self.of_threads.get(&thread) {
+                rest = known;
+                break;
+            }
+            match states.step_to_end(parser, thread, &|byte| bytes.contains(byte))? {
+                Some(step) => {
+                    path.push((thread, step.text));
+                    at = step.next;
+                }
+                None => {
+                    self.of_threads.insert(thread, None);
+                    rest = None;
+                    break;
+                }
+            }
+        }
+        let trie = parser.shared.vocabulary.clone();
+        for (thread, text) in path.into_iter().rev() {
+            if let Some(behind) = rest {
+                let print = Print::of(&text);
+                rest = match text.is_empty() {
+                    true => Some(behind),
+                    false => self.chains.put(trie.trie(), Word::whole(text), print, behind)?,
+                };
+            }
+            self.n_bytes += 24;
+            self.of_threads.insert(thread, rest);
+        }
+        Ok(rest)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use maskwright_automata::Fuel;
-    use maskwright_lark::{Indentation, LarkConfig, LexerKind, Tabs, builtin, parse_lark};
-    use maskwright_vocabulary::{TokenId, Vocabulary};
+/// The fewest tokens that spell a text, if the lexer reads it to an end of the text.
+fn judged(
+    states: &mut States,
+    parser: &mut Parser,
+    config: ConfigId,
+    text: &[u8],
+) -> Result<Option<Vec<TokenId>>, EngineError> {
+    let vocabulary = parser.shared.vocabulary.clone();
+    let Some(tokens) = spelled(vocabulary.trie(), text)? else { return Ok(None) };
+    let mut at = config;
+    for &token in &tokens {
+        match states.step_all(parser, at, vocabulary.text(token).unwrap_or_default())? {
+            Some(next) => at = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(states.configs.is_accepting(at).then_some(tokens))
+}
 
-    use crate::{Compiler, Limits, MaskStatus, Matcher};
+/// The tokens of a lexed grammar's masks.
+struct Lexing<'a> {
+    groups: &'a mut Groups,
+    states: &'a mut States,
+    parser: &'a mut Parser,
+}
 
-    /// A mask where a block of Python begins walked over the vocabulary anew for each width that the next line may have,
-    /// half a million times in all. The widths share their walks.
-    #[test]
-    fn lines_of_all_widths_share_their_walks() {
-        let python = builtin("python").expect("it is built in");
-        let config = LarkConfig {
-            lexer: LexerKind::Basic,
-            indentation: Some(Indentation::python()),
-            ..LarkConfig::default()
-        };
-        let grammar = parse_lark(python.text, "python.lark", &config, &Fuel::unlimited())
-            .expect("the built-in grammar is right");
-        let walks = [8usize, 80].map(|n_widths| {
-            let bytes = (0..=255u8).map(|byte| vec![byte]);
-            let blanks = (2..=n_widths).flat_map(|n| [" ".repeat(n), format!("\n{}", " ".repeat(n))]);
-            let words = ["while", "):", "x =", " x", "x)\n"].map(|word| word.as_bytes().to_vec());
-            let tokens = bytes.chain(blanks.map(String::into_bytes)).chain(words).map(Some);
-            let mut tokens: Vec<Option<Vec<u8>>> = tokens.collect();
-            let end = u32::try_from(tokens.len()).expect("they are few");
-            tokens.push(Some(b"</s>".to_vec()));
-            let vocabulary =
-                Vocabulary::from_tokens(tokens, &[TokenId(end)], None).expect("no token is twice there");
-            let compiler = Compiler::new(vocabulary.shared(), Limits::default());
-            let compiled = compiler
-                .compile_lexed(grammar.lexed.clone(), grammar.indentation.clone(), &Fuel::unlimited())
-                .expect("the built-in grammar is right");
-            let mut matcher = Matcher::with_max_tokens(&compiled, Some(60)).expect("there is room");
-            for &byte in b"while x:\n    x -= 1\n" {
-                matcher.mask().expect("no limit is reached");
-                assert_eq!(matcher.mask_status(), MaskStatus::Exact);
-                assert!(matcher.accept_token(TokenId(u32::from(byte))).expect("no limit is reached"));
-            }
-            matcher.mask().expect("no limit is reached");
-            let made = matcher
-                .ask(|machine| Ok(machine.limits.lexed_mut().map_or(0, |budget| budget.searches.n_walks())));
-            made.expect("it is only looked up")
-        });
-        assert!(walks[0] > 0 && walks[1] < 4 * walks[0], "{walks:?} walks for 8 and for 80 widths");
+impl Walk for Lexing<'_> {
+    fn n_words(&self) -> usize {
+        self.parser.shared.vocabulary.n_words()
     }
 
-    /// The end of a line of a width that no token can write: each width is another level of a run. The search took minutes, since
-    /// levels were free.
-    #[test]
-    fn searches_among_all_widths_end() {
-        let grammar = r#"
-            start: (_NL | statement)*
-            statement: "a" (LPAR "a"* RPAR)* _NL | B _NL _INDENT statement+ _DEDENT
-            _NL: /\n *b?/
-            B: /b+/
-            LPAR: "("
-            RPAR: ")"
-            BLANK: /(?<!\n) +/
-            %declare _INDENT _DEDENT
-            %ignore BLANK
-        "#;
-        let mut indentation = Indentation::python();
-        indentation.tabs = Tabs::Spaces(2);
-        let config =
-            LarkConfig { lexer: LexerKind::Basic, indentation: Some(indentation), ..LarkConfig::default() };
-        let grammar = parse_lark(grammar, "widths.lark", &config, &Fuel::unlimited()).expect("it is right");
-        let tokens = ["\na", "(\n", " ", "abb", "\n b"].map(|text| Some(text.as_bytes().to_vec()));
-        let vocabulary =
-            Vocabulary::from_tokens(tokens.to_vec(), &[], None).expect("no token is twice there");
-        let limits = Limits { budget_items: 20_000, ..Limits::default() };
-        let compiled = Compiler::new(vocabulary.shared(), limits)
-            .compile_lexed(grammar.lexed.clone(), grammar.indentation.clone(), &Fuel::unlimited())
-            .expect("it is right");
-        for second in [0, 1] {
-            let mut matcher = Matcher::new(&compiled);
-            for token in [TokenId(0), TokenId(second)] {
-                assert!(matcher.accept_token(token).expect("no limit is reached"));
-            }
-            let error =
-                matcher.tokens_to_finish().expect_err("no text ends there, which no search finds out");
-            assert!(error.is_limit(), "{error}");
-        }
+    fn is_complete(&self, config: ConfigId) -> bool {
+        self.states.configs.is_accepting(config)
+    }
+
+    fn groups(&mut self, config: ConfigId) -> Result<(Arc<[(ConfigId, MaskForm)]>, bool), EngineError> {
+        let grouped = self.groups.of(self.states, self.parser, config)?;
+        Ok((grouped.list.clone(), grouped.is_exact))
+    }
+
+    fn n_left(&mut self, config: ConfigId) -> Result<usize, EngineError> {
+        Ok(self.states.fewest_terminals(self.parser, config) as usize)
     }
 }

@@ -1,16 +1,8 @@
-//! Completions that were stepped through token by token, by configuration.
+//! Completions whose tokens were stepped through, by configuration.
 //!
-//! When: a part of the text has a limit of its own on tokens, so where tokens begin matters; or not every byte is a token (stop tokens
-//! that are text, small vocabularies), so that what completes a text need not be spelled at all.
-//!
-//! An example: `\n` is a stop token, and no other token but `\n\n` has that byte. Behind `a` in the grammar `a(\n\n|\nb)`, `\n\n` is the only way, which
-//! is found by trying tokens.
-//!
-//! First the short completion (`rests`) is tried, as it is spelled with the fewest tokens. Else tokens are tried one by one, those first that leave
-//! the fewest bytes to that completion.
+//! When: a part of the text has a limit of its own on tokens, or not every byte is a token. First the short completion (`rests`) is tried, as it is spelled
+//! with the fewest tokens; then others are searched for (`budget::by_tokens`).
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use maskwright_vocabulary::TokenId;
@@ -19,25 +11,10 @@ use rustc_hash::FxHashMap;
 use super::{ByteLimits, end_cost, spelled};
 use crate::EngineError;
 use crate::budget::Ways;
+use crate::budget::by_tokens::{Found, Walk, search};
 use crate::bytes::BytesReader;
 use crate::ground::{MANY, MaskBuilder, MaskForm, MaskStatus, MaskWithin};
 use crate::parser::ConfigId;
-
-/// The most tokens that one search tries, over the masks of all configurations.
-const MAX_TRIED: usize = 1_000_000;
-/// The most configurations that a search visits.
-const MAX_PLACES: usize = 5_000;
-
-/// What a search for a completion has found.
-#[derive(Clone, Debug)]
-pub(super) enum Found {
-    /// Tokens, without one for the end of the text.
-    Way(Arc<[TokenId]>),
-    /// The vocabulary's tokens spell no completion.
-    Nothing,
-    /// None was found before a limit was reached.
-    GivenUp,
-}
 
 /// The tokens of a configuration's mask by the configuration after them.
 pub(super) type Groups = Arc<[(ConfigId, MaskForm)]>;
@@ -53,7 +30,7 @@ impl ByteLimits {
         }
         let found = match self.spelled_completion(reader, config)? {
             Some(way) => Found::Way(way.into()),
-            None => self.search(reader, config)?,
+            None => search(&mut Tokens { limits: self, reader }, config)?,
         };
         self.n_bytes += 64;
         self.found.insert(config, found.clone());
@@ -77,43 +54,6 @@ impl ByteLimits {
             at = reader.begin_token(next)?;
         }
         Ok(reader.parser.configs.is_accepting(at).then_some(tokens))
-    }
-
-    /// A completion found by trying tokens.
-    fn search(&mut self, reader: &mut BytesReader, config: ConfigId) -> Result<Found, EngineError> {
-        let per_place = reader.parser.shared.vocabulary.n_words() * 32;
-        let max_places = (MAX_TRIED / per_place.max(1)).clamp(1, MAX_PLACES);
-        // The configuration before each, and the token between.
-        let mut before: FxHashMap<ConfigId, (ConfigId, TokenId)> = FxHashMap::default();
-        before.insert(config, (config, TokenId(0)));
-        let mut queue = BinaryHeap::from([Reverse((0, 0, 0, config))]);
-        let mut n_places = 0;
-        while let Some(Reverse((_, n_tokens, _, place))) = queue.pop() {
-            if reader.parser.configs.is_accepting(place) {
-                let (mut way, mut at) = (Vec::new(), place);
-                while at != config {
-                    let (from, token) = before[&at];
-                    way.push(token);
-                    at = from;
-                }
-                way.reverse();
-                return Ok(Found::Way(way.into()));
-            }
-            n_places += 1;
-            if n_places > max_places {
-                return Ok(Found::GivenUp);
-            }
-            for (next, tokens) in self.groups(reader, place)?.iter() {
-                let n_words = reader.parser.shared.vocabulary.n_words();
-                let Some(first) = tokens.first(n_words).filter(|_| !before.contains_key(next)) else { continue };
-                // Numbers of configurations depend on what was asked before, the order in which they are met does not.
-                let number = before.len();
-                before.insert(*next, (place, first));
-                let left = self.completion(reader, Ways::All, *next)?.map_or(usize::MAX / 2, |rest| rest.text.len());
-                queue.push(Reverse((n_tokens + 1 + left, n_tokens + 1, number, *next)));
-            }
-        }
-        Ok(Found::Nothing)
     }
 
     /// The tokens of a configuration's mask by the configuration after them, in order of their first tokens.
@@ -160,5 +100,30 @@ impl ByteLimits {
             }
         }
         Ok((Arc::new(mask.finish()), status))
+    }
+}
+
+/// The tokens of a grammar's masks.
+struct Tokens<'a> {
+    limits: &'a mut ByteLimits,
+    reader: &'a mut BytesReader,
+}
+
+impl Walk for Tokens<'_> {
+    fn n_words(&self) -> usize {
+        self.reader.parser.shared.vocabulary.n_words()
+    }
+
+    fn is_complete(&self, config: ConfigId) -> bool {
+        self.reader.parser.configs.is_accepting(config)
+    }
+
+    fn groups(&mut self, config: ConfigId) -> Result<(Groups, bool), EngineError> {
+        Ok((self.limits.groups(self.reader, config)?, true))
+    }
+
+    fn n_left(&mut self, config: ConfigId) -> Result<usize, EngineError> {
+        let completion = self.limits.completion(self.reader, Ways::All, config)?;
+        Ok(completion.map_or(usize::MAX / 2, |completion| completion.text.len()))
     }
 }

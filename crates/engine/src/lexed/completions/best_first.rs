@@ -159,6 +159,11 @@ impl BestFirst {
         self.distances.of_config(parser, config)
     }
 
+    /// How far it is to the end by the rules alone.
+    pub(super) fn distances(&mut self) -> &mut Distances {
+        &mut self.distances
+    }
+
     /// Forgets the distances of stacks.
     pub(super) fn clear_memo(&mut self) {
         self.distances.clear_nodes();

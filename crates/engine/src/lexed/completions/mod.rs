@@ -13,6 +13,7 @@
 mod best_first;
 mod distance;
 mod pushdown;
+mod ways;
 
 use rustc_hash::FxHashMap;
 
@@ -24,6 +25,8 @@ use crate::parser::{ConfigId, Parser};
 pub(super) use best_first::limit;
 use best_first::{BestFirst, Found, Goal};
 use pushdown::Pushdown;
+use ways::Ways;
+pub(crate) use ways::Step;
 
 /// With more answers of searches than this, all are dropped when caches are cleared; with fewer, the proven ones are kept.
 const MAX_PROVEN: usize = 1 << 20;
@@ -38,6 +41,7 @@ pub(crate) struct Completions {
     /// Over free readings.
     free: Pushdown,
     best_first: BestFirst,
+    ways: Ways,
     memo_bytes: usize,
 }
 
@@ -50,6 +54,7 @@ impl Completions {
             searched: FxHashMap::default(),
             strict: Pushdown::new(false),
             free: Pushdown::new(true),
+            ways: Ways::default(),
             memo_bytes: 0,
         }
     }
@@ -117,6 +122,20 @@ impl Completions {
         self.best_first.fewest_terminals(parser, config)
     }
 
+    /// The first step of the way from a thread to the end of the text; see [`ways`].
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(super) fn step_to_end(
+        &mut self,
+        parser: &mut Parser,
+        thread: LexedThread,
+        prefers: &dyn Fn(u8) -> bool,
+    ) -> Result<Option<Step>, EngineError> {
+        let Completions { outlook, best_first, ways, .. } = self;
+        ways.first(outlook, best_first.distances(), parser, thread, prefers)
+    }
+
     /// Some text that completes one of `threads`, found with the lexer's actual steps. Of the bytes in one class, it has one
     /// that `prefers` accepts, if there is one. `None` if no text is found, and for grammars with indentation.
     ///
@@ -140,7 +159,7 @@ impl Completions {
         let mut hypothesis = None;
         for visit in path {
             if let (Some(before), Some((_, terminal, next))) = (hypothesis, visit.from) {
-                let Some(more) = text_to(points, before, Some((terminal, next)), prefers)? else {
+                let Some(more) = text_to(points, before, Some((terminal, next)), false, prefers)? else {
                     return Ok(None);
                 };
                 text.extend(more);
@@ -148,7 +167,7 @@ impl Completions {
             hypothesis = Some(visit.thread.hypothesis);
         }
         let Some(last) = hypothesis else { return Ok(None) };
-        let Some(more) = text_to(points, last, None, prefers)? else { return Ok(None) };
+        let Some(more) = text_to(points, last, None, false, prefers)? else { return Ok(None) };
         text.extend(more);
         Ok(Some(text))
     }
@@ -161,6 +180,7 @@ impl Completions {
         self.strict = Pushdown::new(false);
         self.free = Pushdown::new(true);
         self.best_first.clear_memo();
+        self.ways = Ways::default();
         self.memo_bytes = 0;
     }
 

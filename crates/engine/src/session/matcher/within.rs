@@ -89,18 +89,11 @@ impl Matcher {
             Some(held) => Some(held.tokens().to_vec()),
             None => self.ask(|machine| machine.way(&self.state))?,
         };
-        let mut way = way.map(Vec::into_iter);
-        // An upper bound may leave tokens over at the end of the text.
-        while !matcher.is_accepting() {
-            let left = least.saturating_sub(tokens.len());
-            let id = match &mut way {
-                Some(way) => way.next(),
-                None => matcher.ask(|machine| machine.next_step(&matcher.state, left as u32))?,
-            };
-            let token = id.and_then(|id| match vocabulary.as_symbol(id) {
+        for id in way.ok_or_else(EngineError::undecided)? {
+            let token = match vocabulary.as_symbol(id) {
                 Some(symbol) => self.grammar().named().and_then(|named| named.first(symbol)),
                 None => Some(id),
-            });
+            };
             let token = token.ok_or_else(EngineError::undecided)?;
             if !matcher.accept_unbudgeted(token)? {
                 return Err(EngineError::undecided().into());

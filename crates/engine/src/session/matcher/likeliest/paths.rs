@@ -6,7 +6,6 @@ use crate::ground::MANY;
 use crate::likeliest::{Edge, Paths, Ranked, Row, Task, Wanted};
 use crate::parser::ConfigId;
 use crate::session::Matcher;
-use crate::session::machine::Machine;
 use crate::session::state::State;
 use crate::{EngineError, MaskStatus};
 
@@ -55,7 +54,7 @@ impl<'a> Sessions<'a> {
                 }
                 let Some(next) = machine.after_readings(state, readings)? else { continue };
                 let next = next.with_token();
-                match if is_checked { fits(machine, &next, left)? } else { Some(true) } {
+                match if is_checked { machine.fits(&next, left)? } else { Some(true) } {
                     Some(true) => edges.push(Edge { token, score, to: Reached::Text(next) }),
                     Some(false) => {}
                     None => open = open.max(score),
@@ -76,11 +75,7 @@ impl<'a> Sessions<'a> {
         let mut session = self.session.fork();
         session.state = state.clone();
         session.max_tokens = Some(state.n_tokens + left as usize + 1);
-        match session.fill(self.mask.words_mut(), None) {
-            // Some are allowed, for all that is known.
-            Err(error) if error.is_budget_search() => return Ok((Vec::new(), row.ranked().beyond)),
-            filled => filled?,
-        };
+        session.fill(self.mask.words_mut(), None)?;
         let remove_tried =
             |mask: &mut Mask| tried.iter().for_each(|&(token, _)| mask_remove(mask.words_mut(), token));
         remove_tried(&mut self.mask);
@@ -101,18 +96,10 @@ impl<'a> Sessions<'a> {
         let status = session.mask_status;
         if beyond > f64::NEG_INFINITY && row.logits().is_none() {
             // All of them are as likely, for all that is known: one that leads to the end of the text soon.
-            match self.session.ask(|machine| machine.least_at(state)) {
-                Ok((least, _)) => {
-                    session.max_tokens = Some(state.n_tokens + least as usize);
-                    match session.fill(self.mask.words_mut(), None) {
-                        Err(error) if error.is_budget_search() => {}
-                        filled => _ = filled?,
-                    }
-                    remove_tried(&mut self.mask);
-                }
-                Err(error) if error.is_budget_search() => {}
-                Err(error) => return Err(error),
-            }
+            let (least, _) = self.session.ask(|machine| machine.least_at(state))?;
+            session.max_tokens = Some(state.n_tokens + least as usize);
+            session.fill(self.mask.words_mut(), None)?;
+            remove_tried(&mut self.mask);
             let first = self.mask.iter().next();
             best = first.map(|token| (token, row.score(token))).into_iter().collect();
         }
@@ -174,14 +161,6 @@ impl Paths for Sessions<'_> {
     fn can_be_filled(&mut self, reached: &Reached, position: usize) -> Result<Option<bool>, EngineError> {
         let Reached::Text(state) = reached else { return Ok(Some(true)) };
         let left = u32::try_from(self.task.max_tokens - position).unwrap_or(MANY);
-        self.session.ask(|machine| fits(machine, state, left))
-    }
-}
-
-/// Whether a text can be completed with `left` tokens; `None` if that is not found out within the limit on work.
-fn fits(machine: &mut Machine, state: &State, left: u32) -> Result<Option<bool>, EngineError> {
-    match machine.fits(state, left) {
-        Err(error) if error.is_budget_search() => Ok(None),
-        fits => fits,
+        self.session.ask(|machine| machine.fits(state, left))
     }
 }
