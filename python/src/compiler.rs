@@ -46,7 +46,6 @@ fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation>
 ///
 ///   * `compile_fuel`: work units of one compilation. `compile_bytes`: bytes that it may take, beside what it shares with others.
 ///   * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that may begin at one byte.
-///   * `budget_items`: work units of one search for the least number of tokens; beyond it the answer is an upper bound.
 ///   * `mask_work`: work units, of some 20 ns, of one mask, and of one call that accepts or checks tokens; no limit by default. If they do
 ///     not suffice, the mask has the tokens that are proven to be allowed by then, and its status is "bound"; if none is proven, one is
 ///     looked for with more work. A token that is not decided is refused, unless the last mask had it.

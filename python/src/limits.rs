@@ -8,12 +8,11 @@ use pyo3::prelude::*;
 use crate::arguments::{Count, OfCall, Text, dict};
 
 /// The names of the limits.
-const LIMITS: [&str; 15] = [
+const LIMITS: [&str; 14] = [
     "compile_fuel",
     "compile_bytes",
     "max_threads",
     "max_calls",
-    "budget_items",
     "mask_work",
     "max_states",
     "max_residue_size",
@@ -72,7 +71,6 @@ impl LimitCounts {
             "compile_bytes" => limits.compile_bytes = count as u64,
             "max_threads" => limits.max_threads = count,
             "max_calls" => limits.max_calls = count,
-            "budget_items" => limits.budget_items = count as u64,
             "mask_work" => limits.mask_work = Some(count as u64),
             "row_cache_bytes" => limits.row_cache_bytes = count,
             "automaton_bytes" => limits.automaton_bytes = count,

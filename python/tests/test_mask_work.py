@@ -75,7 +75,7 @@ def test_any_order_with_many_keys_has_masks_near_its_limit(tokenizer):
         "properties": {name: inner if n % 4 == 0 else {"type": "string"} for n, name in enumerate(names)},
         "required": names[:9],
     }
-    grammar = maskwright.Compiler(tokenizer, {"budget_items": 500}).compile_json_schema(schema, property_order="any")
+    grammar = maskwright.Compiler(tokenizer).compile_json_schema(schema, property_order="any")
     mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
     least = maskwright.Matcher(grammar).tokens_to_finish()
     for spare in (0, 1, 5):

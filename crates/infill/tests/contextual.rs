@@ -153,10 +153,8 @@ fn infillers<const N: usize>(
     (merge_alike, narrow_first): Options,
 ) -> Option<[Infiller; N]> {
     let fuel = Fuel::unlimited();
-    // How few tokens end a text is hard to say here, and it is not the question.
-    let limits = Limits { budget_items: 1_000, ..Limits::default() };
     let (grammar, layout) = (&subject.grammar, &subject.layout);
-    let compiler = Compiler::new(vocabulary.clone(), limits);
+    let compiler = Compiler::new(vocabulary.clone(), Limits::default());
     let sessions = compiler.compile_contextual(grammar.clone(), layout.clone(), &fuel).ok()?;
     let mut limits = InfillLimits::default();
     (limits.merge_alike, limits.narrow_first) = (merge_alike, narrow_first);

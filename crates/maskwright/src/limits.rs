@@ -27,9 +27,6 @@ pub struct Limits {
     pub max_threads: usize,
     /// The most calls of rules that one byte may lead to, the same call by several readings counted each time.
     pub max_calls: usize,
-    /// Work units that the search for one exact least number of tokens may take; beyond that the answer is an upper bound
-    /// and says so.
-    pub budget_items: u64,
     /// Work units, of some 20 ns, that one mask may take, and one call that accepts or checks tokens; `None` for no limit of this kind. If
     /// they do not suffice, the mask has the tokens that are proven to be allowed by then, and its
     /// [status](crate::Matcher::mask_status) is a bound; if none is proven, one is looked for with more work. A token that is not decided is
@@ -69,7 +66,6 @@ impl Default for Limits {
             compile_bytes: 192 << 20,
             max_threads: engine.max_threads,
             max_calls: engine.max_calls,
-            budget_items: engine.budget_items,
             mask_work: engine.mask_work,
             row_cache_bytes: engine.row_cache_bytes,
             automaton_bytes: engine.automaton_bytes,
@@ -103,7 +99,6 @@ impl Limits {
             row_cache_bytes: self.row_cache_bytes,
             machine_bytes: self.machine_bytes,
             memory_bytes: self.memory_bytes,
-            budget_items: self.budget_items,
             mask_work: self.mask_work,
         }
     }

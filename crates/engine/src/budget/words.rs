@@ -23,10 +23,10 @@ const MAX_RESIDUES: usize = 10_000;
 /// A terminal whose shortest word takes fewer tokens is completed by that.
 const MANY_TOKENS: u32 = 4;
 /// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, in so many steps.
-const MAX_ENDS: usize = 512;
-const MAX_STEPS: u64 = 400_000;
+const MAX_ENDS: usize = 2_048;
+const MAX_STEPS: u64 = 4_000_000;
 /// Where more bytes than this may come, only these are looked at, of which vocabularies have long runs, and those of the shortest word.
-const MANY_BYTES: usize = 32;
+const MANY_BYTES: usize = 24;
 const FILLERS: &[u8] = b" -=*_./#0aefhnorst";
 
 /// The rest of a word, whose beginning other residues share.

@@ -48,9 +48,6 @@ enum Kind {
         limit: usize,
         least: u32,
     },
-    BudgetSearch {
-        limit: u64,
-    },
     TooManyTokens,
     CannotBeSpelled,
     Undecided,
@@ -272,14 +269,6 @@ impl EngineError {
         }
     }
 
-    pub(crate) fn budget_search(limit: u64) -> EngineError {
-        EngineError(Kind::BudgetSearch { limit })
-    }
-
-    pub(crate) fn is_budget_search(&self) -> bool {
-        matches!(self.0, Kind::BudgetSearch { .. })
-    }
-
     pub(crate) fn cannot_be_spelled() -> EngineError {
         EngineError(Kind::CannotBeSpelled)
     }
@@ -376,7 +365,6 @@ impl EngineError {
             Kind::Lexer(error) => error.is_limit(),
             Kind::TooManyThreads { .. }
             | Kind::TooManyCalls { .. }
-            | Kind::BudgetSearch { .. }
             | Kind::TooManyTokens
             | Kind::Undecided
             | Kind::UndecidedPositions
@@ -462,9 +450,6 @@ impl fmt::Display for EngineError {
                 "no text of the grammar fits {}: the shortest takes {least}, the end-of-sequence token included",
                 counted(*limit, "token")
             ),
-            Kind::BudgetSearch { limit } => {
-                write!(f, "the search for the shortest completion took more than {limit} steps")
-            }
             Kind::TooManyTokens => {
                 write!(f, "every completion of the text takes {MANY} tokens or more")
             }

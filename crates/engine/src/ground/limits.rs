@@ -32,10 +32,6 @@ pub struct Limits {
     /// have memoised, then the shared caches are dropped. What living grammars and sessions need is not dropped, and
     /// may take more.
     pub memory_bytes: usize,
-    /// Work units that the search for one exact least number of tokens may take; beyond that the answer is the length of
-    /// some completion, an upper bound. Of a grammar with a lexer, all searches for one mask together may take as many;
-    /// beyond that the mask is a bound.
-    pub budget_items: u64,
     /// Work units that one mask may take, and one call that accepts or checks tokens (its first token by itself); `None` for no limit but
     /// the others. A unit is some 20 ns. Where they are spent, the mask has the tokens that are proven by then, and its status is
     /// [`Bound`](crate::MaskStatus::Bound). If none is proven, one is looked for with more work. What such a mask lacks depends on what is
@@ -54,7 +50,6 @@ impl Default for Limits {
             row_cache_bytes: 192 << 20,
             machine_bytes: 64 << 20,
             memory_bytes: 1 << 30,
-            budget_items: 400_000,
             mask_work: None,
         }
     }

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::machine::Machine;
 use super::state::State;
 use crate::EngineError;
-use crate::ground::{MANY, NEVER};
+use crate::ground::{MANY, NEVER, TokenCountStatus};
 use crate::parser::Effort;
 
 /// A machine that many sessions use.
@@ -53,7 +53,7 @@ impl SharedMachine {
         }
     }
 
-    /// Whether tokens can complete some text, however many; `None` if too many are needed to be counted.
+    /// Whether tokens can complete some text, however many; `None` if that is not found out.
     ///
     /// # Errors
     /// If a limit is reached before that is decided.
@@ -61,10 +61,9 @@ impl SharedMachine {
         if self.ask(|machine| machine.fits(&self.start, MANY))? == Some(true) {
             return Ok(Some(true));
         }
-        let (least, _) = self.ask(|machine| machine.least_at(&self.start))?;
-        Ok(match least {
-            NEVER => Some(false),
-            MANY => None,
+        Ok(match self.ask(|machine| machine.least_at(&self.start))? {
+            (NEVER, TokenCountStatus::Exact) => Some(false),
+            (MANY.., _) => None,
             _ => Some(true),
         })
     }

@@ -185,7 +185,7 @@ impl Completions {
     }
 
     pub(super) fn memo_bytes(&self) -> usize {
-        self.memo_bytes + self.outlook.memo_bytes()
+        self.memo_bytes + self.ways.n_bytes() + self.outlook.memo_bytes()
     }
 
     /// Approximate memory, in bytes.
