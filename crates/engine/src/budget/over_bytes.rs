@@ -81,9 +81,8 @@ impl ByteLimits {
                 Found::GivenUp => NEVER,
             },
         };
-        // A text that may not end takes a token at least.
-        let floor = end_cost(reader) + u32::from(!reader.parser.configs.is_accepting(config));
-        let status = if least == floor { TokenCountStatus::Exact } else { TokenCountStatus::Upper };
+        let is_least = least == floor(reader, config);
+        let status = if is_least { TokenCountStatus::Exact } else { TokenCountStatus::Upper };
         Ok((least, status))
     }
 
@@ -113,6 +112,9 @@ impl ByteLimits {
     ) -> Result<Option<bool>, EngineError> {
         if self.far.is_far(&mut reader.parser, config, None, n_left) {
             return Ok(Some(true));
+        }
+        if n_left < floor(reader, config) {
+            return Ok(Some(false));
         }
         let (least, status) = self.least(reader, config)?;
         Ok(match least <= n_left && least != NEVER {
@@ -246,6 +248,11 @@ impl ByteLimits {
 /// The tokens that the end of a text takes.
 fn end_cost(reader: &BytesReader) -> u32 {
     u32::from(!reader.parser.shared.vocabulary.eos_token_ids().is_empty())
+}
+
+/// No fewer tokens complete the text: one that may not end takes one more than its end.
+fn floor(reader: &BytesReader, config: ConfigId) -> u32 {
+    end_cost(reader) + u32::from(!reader.parser.configs.is_accepting(config))
 }
 
 /// Whether only one text goes on from `config`, so that its least number of tokens is known.

@@ -152,6 +152,45 @@ pub(super) fn text_to(
     Ok(Some(text))
 }
 
+/// Texts by the end of the next token that they lead to.
+pub(super) type Texts = FxHashMap<(TerminalId, HypothesisId), Arc<[u8]>>;
+
+/// The least of the shortest texts from `root` to each end of the next token, as [`text_to`] finds one.
+///
+/// # Errors
+/// If a limit of the lexer is reached.
+pub(super) fn texts_to_ends(
+    points: &mut Points,
+    root: HypothesisId,
+    is_nested: bool,
+    prefers: &dyn Fn(u8) -> bool,
+) -> Result<Texts, EngineError> {
+    let mut bytes: Vec<(u8, usize)> = preferred_bytes(points, prefers).into_iter().zip(0..).collect();
+    bytes.sort_unstable();
+    let mut texts = Texts::default();
+    let mut seen = FxHashSet::from_iter([root]);
+    // In the order of their texts, so that the first text to an end is the least.
+    let mut work: VecDeque<(HypothesisId, Vec<u8>)> = VecDeque::from([(root, Vec::new())]);
+    while let Some((id, text)) = work.pop_front() {
+        for &(byte, class) in &bytes {
+            for index in points.hypotheses.step_class(id, class)? {
+                let outcome = points.hypotheses.outcome(index);
+                if !points.hypotheses.is_for(&outcome, is_nested) {
+                    continue;
+                }
+                let Outcome { terminal, next, .. } = outcome;
+                let longer = || [&text[..], &[byte]].concat();
+                match terminal.filter(|&terminal| !points.tables.is_ignored(terminal, is_nested)) {
+                    Some(terminal) => _ = texts.entry((terminal, next)).or_insert_with(|| longer().into()),
+                    None if seen.insert(next) => work.push_back((next, longer())),
+                    None => {}
+                }
+            }
+        }
+    }
+    Ok(texts)
+}
+
 /// A byte of each class: one that `prefers` accepts, if there is one.
 fn preferred_bytes(points: &Points, prefers: &dyn Fn(u8) -> bool) -> Vec<u8> {
     let mut bytes = points.hypotheses.representatives().to_vec();

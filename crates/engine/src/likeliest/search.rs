@@ -115,7 +115,8 @@ pub(crate) fn search<P: Paths>(
         let mut next = Layer::default();
         for is_checked in [false, true] {
             next = Layer::after(paths, &layer, position, (least - rest, width, is_checked))?;
-            if next.keep_best(paths, position + 1, width)? {
+            let n_open = if position + 2 < ahead.len() { width.div_ceil(2) } else { 0 };
+            if next.keep_best(paths, position + 1, (width, n_open))? {
                 break;
             }
         }
@@ -199,24 +200,28 @@ impl<S> Layer<S> {
         Ok(next)
     }
 
-    /// Keeps the best `width` states from which the rest can be filled. False if few are kept because
-    /// others cannot be completed, or may not be.
+    /// Keeps the best `width` states from which the rest can be filled, and up to `max_open` for which that is not known. False if few are kept because
+    /// others cannot be completed.
     fn keep_best<P: Paths<State = S>>(
         &mut self,
         paths: &mut P,
         position: usize,
-        width: usize,
+        (width, max_open): (usize, usize),
     ) -> Result<bool, EngineError> {
         self.reached.sort_unstable_by(|a, b| if a.node.is_before(&b.node) { Less } else { Greater });
-        let mut n_lost = 0;
+        let (mut n_lost, mut n_open) = (0, 0);
         let mut kept = Vec::with_capacity(width.min(self.reached.len()));
         for reached in std::mem::take(&mut self.reached) {
             let score = reached.node.score;
-            match kept.len() == width {
+            match kept.len() - n_open == width {
                 true => self.left_out = self.left_out.max(score),
                 false => match paths.can_be_filled(&reached.state, position)? {
                     Some(true) => kept.push(reached),
                     Some(false) => n_lost += 1,
+                    None if n_open < max_open => {
+                        n_open += 1;
+                        kept.push(reached);
+                    }
                     None => {
                         n_lost += 1;
                         self.left_out = self.left_out.max(score);

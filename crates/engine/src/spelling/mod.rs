@@ -70,9 +70,4 @@ impl Spelling {
             self.partition_bytes += n_bytes;
         }
     }
-
-    /// Approximate memory, in bytes.
-    pub(crate) fn memory_usage(&self) -> usize {
-        self.partition_bytes
-    }
 }

@@ -32,7 +32,7 @@ use crate::ground::{
 use crate::parser::ConfigId;
 
 /// How many tokens of one mask are read to find a completion after each.
-const MAX_READ: usize = 500;
+const MAX_READ: usize = 250;
 /// Completions of more bytes are not looked for.
 const MAX_BYTES: usize = 1 << 16;
 /// How many bytes one search for a way out of risk may try.
@@ -86,6 +86,10 @@ impl Watcher<'_> {
     pub(crate) fn fits(&mut self, place: &Place, n_left: u32) -> Result<Option<bool>, EngineError> {
         if self.limits.far.is_far(&mut self.reader.parser, place.config, Some(&*place.watching), n_left) {
             return self.has_completion(place).map(Some);
+        }
+        let may_end = self.reader.parser.configs.is_accepting(place.config);
+        if n_left < self.end_cost() + u32::from(!may_end) {
+            return Ok(Some(false));
         }
         if self.safe_least(place)? <= n_left {
             return Ok(Some(true));

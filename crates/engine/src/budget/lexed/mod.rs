@@ -101,9 +101,8 @@ impl LexedBudget {
             Found::Nothing => return Ok((NEVER, TokenCountStatus::Exact)),
             Found::GivenUp => NEVER,
         };
-        // A text that may not end takes a token at least.
-        let floor = self.end_cost + u32::from(!states.configs.is_accepting(config));
-        Ok((least, if least == floor { TokenCountStatus::Exact } else { TokenCountStatus::Upper }))
+        let is_least = least == self.floor(states, config);
+        Ok((least, if is_least { TokenCountStatus::Exact } else { TokenCountStatus::Upper }))
     }
 
     /// Whether at most `n_left` tokens complete the text; `None` if no such completion is known, although there may be one.
@@ -117,11 +116,19 @@ impl LexedBudget {
         config: ConfigId,
         n_left: u32,
     ) -> Result<Option<bool>, EngineError> {
+        if n_left < self.floor(states, config) {
+            return Ok(Some(false));
+        }
         let (least, status) = self.least(states, parser, config)?;
         Ok(match least <= n_left && least != NEVER {
             true => Some(true),
             false => (status == TokenCountStatus::Exact).then_some(false),
         })
+    }
+
+    /// No fewer tokens complete the text: one that may not end takes one more than its end.
+    fn floor(&self, states: &States, config: ConfigId) -> u32 {
+        self.end_cost + u32::from(!states.configs.is_accepting(config))
     }
 
     /// Tokens that complete the text, without one for its end, as many as [`least`](LexedBudget::least) says.

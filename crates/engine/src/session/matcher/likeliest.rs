@@ -154,7 +154,10 @@ impl Matcher {
                 best_path(&mut Sessions::new(&session, &task), start, &task, config.beam.max(1), least)?
             }
         };
-        let best = found.best.into_iter().chain(witness).reduce(|a, b| if b.1 > a.1 { b } else { a });
+        let mut best = found.best.into_iter().chain(witness).reduce(|a, b| if b.1 > a.1 { b } else { a });
+        if best.is_none() {
+            best = self.known_text(&task).map(|ids| (ids.clone(), task.scores.of(&ids)));
+        }
         let Some((ids, score)) = best else { return Err(self.nothing_fits(&task, found.left_out).into()) };
         let (n_tokens, is_complete) = session.read(&ids, &task)?;
         // Some texts may be left out of the grammar itself.
@@ -206,6 +209,17 @@ impl Matcher {
             needs_end: !is_canvas && !eos.is_empty(),
             blanks: canvas.map_or(&[], |canvas| canvas.blanks),
         })
+    }
+
+    /// The completion that is known, with what fills the positions behind it, if they are enough.
+    fn known_text(&self, task: &Task<'_>) -> Option<Vec<TokenId>> {
+        let mut ids = self.finish().ok()?;
+        let n_positions = task.scores.rows.len();
+        let fits = ids.len() <= n_positions.min(task.max_tokens);
+        if ids.len() < n_positions {
+            ids.resize(n_positions, *task.after_end.first()?);
+        }
+        fits.then_some(ids)
     }
 
     /// Reads the ids of an answer: how many of them are the text, with a token that ends it, and whether it has ended.

@@ -33,7 +33,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Adds the states after `tokens`, the best `most` of those that are allowed; `left` tokens may follow. Returns the score of the best token that is
-    /// left out: because of `most`, or because it is not known whether the text can then be completed.
+    /// left out because of `most`.
     fn after(
         &self,
         state: &State,
@@ -47,20 +47,18 @@ impl<'a> Sessions<'a> {
         let n_before = edges.len();
         self.session.ask(|machine| {
             edges.truncate(n_before);
-            let mut open = f64::NEG_INFINITY;
             for (&(token, score), readings) in tokens.iter().zip(&readings) {
                 if edges.len() - n_before >= most {
-                    return Ok(open.max(score));
+                    return Ok(score);
                 }
                 let Some(next) = machine.after_readings(state, readings)? else { continue };
                 let next = next.with_token();
-                match if is_checked { machine.fits(&next, left)? } else { Some(true) } {
-                    Some(true) => edges.push(Edge { token, score, to: Reached::Text(next) }),
-                    Some(false) => {}
-                    None => open = open.max(score),
+                // It may be completed in a way that is not known.
+                if !is_checked || machine.fits(&next, left)? != Some(false) {
+                    edges.push(Edge { token, score, to: Reached::Text(next) });
                 }
             }
-            Ok(open)
+            Ok(f64::NEG_INFINITY)
         })
     }
 
