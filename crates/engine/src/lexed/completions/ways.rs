@@ -161,10 +161,10 @@ impl Ways {
                     true => line_to(outlook, parser, thread, next)?.map(Arc::from),
                     false => texts.get(&(terminal, end)).cloned(),
                 };
-                alike.extend(text.map(|text| ((is_doubtful, text.len(), text), next)));
+                alike.extend(text.map(|text| ((text.len(), text, is_doubtful), next)));
             }
             alike.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            options.extend(alike.into_iter().map(|((.., text), next)| (text, next)));
+            options.extend(alike.into_iter().map(|((_, text, _), next)| (text, next)));
             if options.len() >= MAX_OPTIONS {
                 break;
             }
