@@ -44,6 +44,7 @@ pub(crate) struct Rests {
     /// The way from a state to the end of its rule, with something behind it.
     of_states: FxHashMap<(ExprId, RestId), Option<RestId>>,
     of_nodes: FxHashMap<NodeId, Option<RestId>>,
+    of_configs: FxHashMap<ConfigId, u32>,
     /// The fewest tokens from a residue on, with something behind its terminal.
     of_threads: FxHashMap<Thread, u32>,
     n_bytes: usize,
@@ -56,6 +57,7 @@ impl Rests {
             chains: Chains::new(),
             of_states: FxHashMap::default(),
             of_nodes: FxHashMap::default(),
+            of_configs: FxHashMap::default(),
             of_threads: FxHashMap::default(),
             n_bytes: 0,
         }
@@ -69,11 +71,16 @@ impl Rests {
         if parser.configs.is_accepting(config) {
             return Ok(0);
         }
+        if let Some(&known) = self.of_configs.get(&config) {
+            return Ok(known);
+        }
         let mut least = NEVER;
         for at in 0..parser.configs.threads(config).len() {
             let thread = parser.configs.threads(config)[at];
             least = least.min(self.thread(parser, thread)?);
         }
+        self.n_bytes += 12;
+        self.of_configs.insert(config, least);
         Ok(least)
     }
 

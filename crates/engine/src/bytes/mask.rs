@@ -154,7 +154,10 @@ impl BytesReader {
                 return Ok(false);
             }
             let mut after = self.parser.threads_after(group)?;
-            let Some(exits) = self.exits(&row, group[0], &after)? else { return Ok(false) };
+            let Some(exits) = self.exits(&row, group[0], &after)? else {
+                light.extend(group);
+                continue;
+            };
             let Some(after) = self.parser.intern(&mut after, false)? else { continue };
             if !self.visit_ends(&exits.trie, after, |reader, _, next| visit(reader, After::At(next)))? {
                 return Ok(false);

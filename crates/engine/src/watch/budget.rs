@@ -32,7 +32,7 @@ use crate::ground::{
 use crate::parser::ConfigId;
 
 /// How many tokens of one mask are read to find a completion after each.
-const MAX_READ: usize = 250;
+const MAX_READ: usize = 1_000;
 /// Completions of more bytes are not looked for.
 const MAX_BYTES: usize = 1 << 16;
 /// How many bytes one search for a way out of risk may try.
@@ -165,6 +165,10 @@ impl Watcher<'_> {
             if eos.contains(&token) || !refused.insert(token.0) || !possible.contains(token) {
                 continue;
             }
+            if n_left_to_read == 0 {
+                is_bound = true;
+                continue;
+            }
             let bytes = vocabulary.text(token).unwrap_or_default();
             let after = match after {
                 Some(after) => Some(after),
@@ -174,7 +178,6 @@ impl Watcher<'_> {
             let key = (after.place.config, after.memory());
             let fits = match alike.get(&key) {
                 Some(&known) => known,
-                None if n_left_to_read == 0 => false,
                 None => {
                     n_left_to_read -= 1;
                     self.fits(&after.place, n_left - 1)? == Some(true)
