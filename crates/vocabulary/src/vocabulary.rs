@@ -338,6 +338,14 @@ impl Vocabulary {
         Some(tokens)
     }
 
+    /// The bytes that are tokens by themselves.
+    #[doc(hidden)]
+    pub fn single_bytes(&self) -> ByteSet {
+        let trie = &self.texts.trie;
+        let children = trie.children(Trie::ROOT);
+        children.filter(|&(_, child)| !trie.tokens(child).is_empty()).map(|(byte, _)| byte).collect()
+    }
+
     /// How many ids there are, symbols included; masks of the engine are as wide.
     #[doc(hidden)]
     pub fn n_ids(&self) -> usize {

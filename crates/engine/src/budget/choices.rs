@@ -21,7 +21,7 @@ use maskwright_grammar::{ExprId, ExprPool, Mark, Symbol, TerminalId};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
-use super::far::{KEPT_BITS, single_bytes};
+use super::far::KEPT_BITS;
 use super::Ways;
 use super::chains::{Print, fewest_alone};
 use super::words::{Word, Words};
@@ -149,7 +149,7 @@ impl Choices {
             && let Some(mark) = watched.mark(terminal).filter(|mark| mark.begins())
         {
             let (Mark::Begins, Some(apart)) = (mark, watched.watch.apart()) else { return Ok(None) };
-            let bytes = *self.single_bytes.get_or_insert_with(|| single_bytes(&parser.shared.vocabulary));
+            let bytes = *self.single_bytes.get_or_insert_with(|| parser.shared.vocabulary.single_bytes());
             let rests = parser.network.terminals()[terminal.index()].rests_but(KEPT_BITS, &bytes, &apart);
             let most = rests.and_then(|rests| u32::try_from(rests.shortest).ok());
             return Ok(most.map(|most| {

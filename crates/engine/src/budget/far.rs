@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 use maskwright_automata::{Automaton, ByteSet, Rests, StateId, meter};
 use maskwright_grammar::{ExprId, Mark, Symbol, TerminalId, Watching};
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
@@ -158,7 +158,7 @@ impl Parts {
 /// What bounds are made of, if the grammar has one and is not too large to know.
 fn parts(parser: &mut Parser) -> Option<Parts> {
     let vocabulary = parser.shared.vocabulary.clone();
-    let is_token = single_bytes(&vocabulary);
+    let is_token = vocabulary.single_bytes();
     let (states, steps) = steps(parser)?;
     let (moves, longest_rest) = ways(parser, steps, &is_token)?;
     let nullable: Vec<bool> = states.iter().map(|&state| parser.network.is_nullable(state)).collect();
@@ -313,7 +313,7 @@ fn rests(
 /// # Errors
 /// If the call is out of work.
 pub(crate) fn longest_rest(parser: &mut Parser, terminal: TerminalId) -> Result<u32, EngineError> {
-    let is_token = single_bytes(&parser.shared.vocabulary);
+    let is_token = parser.shared.vocabulary.single_bytes();
     let regex = &parser.network.terminals()[terminal.index()];
     let mut rests = regex.rests(&is_token);
     if rests.is_none() && regex.size() <= MAX_SIZE {
@@ -416,13 +416,4 @@ fn settled<T: Copy + PartialEq>(n: usize, of: impl Fn(&[T], usize) -> T, start: 
         }
     }
     None
-}
-
-/// The bytes that are tokens by themselves.
-pub(crate) fn single_bytes(vocabulary: &Vocabulary) -> ByteSet {
-    let trie = vocabulary.trie();
-    trie.children(Trie::ROOT)
-        .filter(|&(_, child)| !trie.tokens(child).is_empty())
-        .map(|(byte, _)| byte)
-        .collect()
 }

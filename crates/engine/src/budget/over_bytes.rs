@@ -23,7 +23,7 @@ use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
 use super::Ways;
-use super::far::{Far, single_bytes};
+use super::far::Far;
 use super::by_tokens::Found;
 use super::chains::spelled;
 use super::rests::{Completion, Rests};
@@ -221,7 +221,7 @@ impl ByteLimits {
         *self.is_plain.get_or_insert_with(|| {
             let parser = &reader.parser;
             // The byte 0xFF is in no text.
-            let spelled = single_bytes(&parser.shared.vocabulary).union(&ByteSet::singleton(0xFF));
+            let spelled = parser.shared.vocabulary.single_bytes().union(&ByteSet::singleton(0xFF));
             let others = spelled.complement();
             let is_spelled = || !parser.network.terminals().iter().any(|terminal| terminal.may_read(&others));
             !parser.network.has_token_limits() && is_spelled()

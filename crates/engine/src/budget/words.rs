@@ -12,7 +12,6 @@ use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::chains::fewest_alone;
-use super::far::single_bytes;
 use crate::EngineError;
 use crate::parser::Parser;
 
@@ -69,7 +68,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn new(vocabulary: &Vocabulary) -> Words {
         // A token that is named by its id is read as this byte and another.
-        let tokens = single_bytes(vocabulary).union(&ByteSet::singleton(0xFF));
+        let tokens = vocabulary.single_bytes().union(&ByteSet::singleton(0xFF));
         Words { known: FxHashMap::default(), by_tokens: FxHashMap::default(), tokens, n_bytes: 0 }
     }
 

@@ -348,7 +348,7 @@ impl States {
             .unwrap_or(u32::MAX)
     }
 
-    /// The first step of the way from a thread to the end of the text; of bytes that the lexer does not tell apart, one that `prefers` accepts. `None` if no way
+    /// The first step of the way from a thread to the end of the text; of bytes that the lexer does not tell apart, one that is a token. `None` if no way
     /// is found.
     ///
     /// # Errors
@@ -357,9 +357,8 @@ impl States {
         &mut self,
         parser: &mut Parser,
         thread: LexedThread,
-        prefers: &dyn Fn(u8) -> bool,
     ) -> Result<Option<Step>, EngineError> {
-        self.completions.step_to_end(parser, thread, prefers)
+        self.completions.step_to_end(parser, thread)
     }
 
     /// Some text that completes one of `config`, found with the lexer's actual steps. Of the bytes in one class, it has one

@@ -24,7 +24,6 @@ use rustc_hash::FxHashMap;
 
 use super::by_tokens::{Found, Walk, search};
 use super::chains::{Chains, Print, RestId, spelled};
-use super::far::single_bytes;
 use super::words::Word;
 use crate::EngineError;
 use crate::ground::{
@@ -59,7 +58,7 @@ impl LexedBudget {
             of_threads: FxHashMap::default(),
             found: FxHashMap::default(),
             groups: Groups::default(),
-            bytes: single_bytes(vocabulary),
+            bytes: vocabulary.single_bytes(),
             end_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
             n_bytes: 0,
         }
@@ -254,7 +253,6 @@ impl LexedBudget {
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<RestId>, EngineError> {
-        let bytes = self.bytes;
         let mut path = Vec::new();
         let mut at = Some(thread);
         let mut rest = Some(RestId::END);
@@ -263,7 +261,7 @@ impl LexedBudget {
                 rest = known;
                 break;
             }
-            match states.step_to_end(parser, thread, &|byte| bytes.contains(byte))? {
+            match states.step_to_end(parser, thread)? {
                 Some(step) => {
                     path.push((thread, step.text));
                     at = step.next;

@@ -2,8 +2,8 @@
 //!
 //! [`Completions::is_viable`] is the question that keeps a session's promise: every thread kept can still become a text of the
 //! language. Mostly the [outlook](super::outlook) answers at once. Where tokens cannot stand side by side, or only a doubtful
-//! terminal can continue, the answer depends on the stack, and a search decides: first over the summaries of the rules
-//! ([`pushdown`]), then token by token ([`best_first`]).
+//! terminal can continue, the answer depends on the stack, and a search decides: first along the rules straight to an end ([`ways`]), then over the summaries
+//! of the rules ([`pushdown`]), then token by token ([`best_first`]).
 //!
 //! An example: for `start: A A B` with `A: "x"` and `B: "xx"`, no scope can say whether the text `x` has a completion, because the
 //! lexer would read `xx` as a `B`. The search reads tokens as the lexer does and finds out.
@@ -91,6 +91,9 @@ impl Completions {
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
+        if self.step_to_end(parser, thread)?.is_some() {
+            return Ok(Some(true));
+        }
         let tables = self.outlook.places.tables();
         let (has_layout, is_contextual) = (tables.layout.is_some(), tables.is_contextual);
         if !has_layout {
@@ -130,10 +133,9 @@ impl Completions {
         &mut self,
         parser: &mut Parser,
         thread: LexedThread,
-        prefers: &dyn Fn(u8) -> bool,
     ) -> Result<Option<Step>, EngineError> {
         let Completions { outlook, best_first, ways, .. } = self;
-        ways.first(outlook, best_first.distances(), parser, thread, prefers)
+        ways.first(outlook, best_first.distances(), parser, thread)
     }
 
     /// Some text that completes one of `threads`, found with the lexer's actual steps. Of the bytes in one class, it has one

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use maskwright_automata::meter;
+use maskwright_automata::{ByteSet, meter};
 use maskwright_grammar::TerminalId;
 use maskwright_scan::HypothesisId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -48,6 +48,7 @@ pub(super) struct Ways {
     known: FxHashMap<LexedThread, Option<Step>>,
     /// The texts to the ends of the next token, by hypothesis and whether a bracket is open.
     texts: FxHashMap<(HypothesisId, bool), Arc<Texts>>,
+    bytes: Option<ByteSet>,
     n_bytes: usize,
 }
 
@@ -68,7 +69,6 @@ impl Ways {
         distances: &mut Distances,
         parser: &mut Parser,
         thread: LexedThread,
-        prefers: &dyn Fn(u8) -> bool,
     ) -> Result<Option<Step>, EngineError> {
         let mut open: Vec<Open> = Vec::new();
         let mut n_tried = 0;
@@ -77,10 +77,10 @@ impl Ways {
             if let Some(thread) = wanted.take()
                 && !self.known.contains_key(&thread)
             {
-                match end(outlook, parser, thread, prefers)? {
+                match self.end(outlook, parser, thread)? {
                     Some(text) => self.keep(thread, Some(Step { text: text.into(), next: None })),
                     None => {
-                        let options = self.options(outlook, distances, parser, thread, prefers)?;
+                        let options = self.options(outlook, distances, parser, thread)?;
                         open.push(Open { thread, options });
                     }
                 }
@@ -123,7 +123,6 @@ impl Ways {
         distances: &mut Distances,
         parser: &mut Parser,
         thread: LexedThread,
-        prefers: &dyn Fn(u8) -> bool,
     ) -> Result<VecDeque<(Arc<[u8]>, LexedThread)>, EngineError> {
         let before = distances.of_config(parser, thread.parser);
         let is_nested = outlook.places.is_nested(thread.layout);
@@ -146,7 +145,7 @@ impl Ways {
             found.retain(|&((distance, ..), ..)| distance < before);
         }
         found.sort_unstable_by_key(|&(key, ..)| key);
-        let texts = self.texts(outlook, thread.hypothesis, is_nested, prefers)?;
+        let texts = self.texts(outlook, parser, thread.hypothesis, is_nested)?;
         // Those that are as near go by what would be written, since threads are numbered as they are met.
         let mut options = VecDeque::new();
         for near in found.chunk_by(|a, b| a.0.0 == b.0.0) {
@@ -177,17 +176,43 @@ impl Ways {
     fn texts(
         &mut self,
         outlook: &mut Outlook,
+        parser: &Parser,
         hypothesis: HypothesisId,
         is_nested: bool,
-        prefers: &dyn Fn(u8) -> bool,
     ) -> Result<Arc<Texts>, EngineError> {
         if let Some(known) = self.texts.get(&(hypothesis, is_nested)) {
             return Ok(known.clone());
         }
-        let texts = Arc::new(texts_to_ends(&mut outlook.places.points, hypothesis, is_nested, prefers)?);
+        let bytes = self.bytes(parser);
+        let prefers = |byte| bytes.contains(byte);
+        let texts = texts_to_ends(&mut outlook.places.points, hypothesis, is_nested, &prefers)?;
+        let texts = Arc::new(texts);
         self.n_bytes += 64 + texts.values().map(|text| text.len() + 40).sum::<usize>();
         self.texts.insert((hypothesis, is_nested), texts.clone());
         Ok(texts)
+    }
+
+    /// The text with which `thread` ends, if the parser needs no more tokens.
+    fn end(
+        &mut self,
+        outlook: &mut Outlook,
+        parser: &mut Parser,
+        thread: LexedThread,
+    ) -> Result<Option<Vec<u8>>, EngineError> {
+        let is_nested = outlook.places.is_nested(thread.layout);
+        let may_end = outlook.may_end(thread.hypothesis, is_nested)?
+            && outlook.places.can_end(parser, (thread.parser, thread.layout))?.value;
+        if !may_end {
+            return Ok(None);
+        }
+        let bytes = self.bytes(parser);
+        let points = &mut outlook.places.points;
+        text_to(points, thread.hypothesis, None, is_nested, &|byte| bytes.contains(byte))
+    }
+
+    /// The bytes that are tokens.
+    fn bytes(&mut self, parser: &Parser) -> ByteSet {
+        *self.bytes.get_or_insert_with(|| parser.shared.vocabulary.single_bytes())
     }
 
     fn keep(&mut self, thread: LexedThread, step: Option<Step>) {
@@ -198,22 +223,6 @@ impl Ways {
     pub(super) fn n_bytes(&self) -> usize {
         self.n_bytes
     }
-}
-
-/// The text with which `thread` ends, if the parser needs no more tokens.
-fn end(
-    outlook: &mut Outlook,
-    parser: &mut Parser,
-    thread: LexedThread,
-    prefers: &dyn Fn(u8) -> bool,
-) -> Result<Option<Vec<u8>>, EngineError> {
-    let is_nested = outlook.places.is_nested(thread.layout);
-    let may_end = outlook.may_end(thread.hypothesis, is_nested)?
-        && outlook.places.can_end(parser, (thread.parser, thread.layout))?.value;
-    if !may_end {
-        return Ok(None);
-    }
-    text_to(&mut outlook.places.points, thread.hypothesis, None, is_nested, prefers)
 }
 
 /// A text that leads `thread` over a line end to `next`.
