@@ -6,7 +6,7 @@
 //! An example: for `start: A B` with `A: "a"`, `B: "b"` and ignored blanks, the next token before any text is an `A`, with one
 //! end, or a `B`; each can have blanks before it. The text to the end of `A` is `a`.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
@@ -152,8 +152,8 @@ pub(super) fn text_to(
     Ok(Some(text))
 }
 
-/// Texts by the end of the next token that they lead to.
-pub(super) type Texts = FxHashMap<(TerminalId, HypothesisId), Arc<[u8]>>;
+/// Texts by the next token, each with the end of it that it leads to.
+pub(super) type Texts = BTreeMap<TerminalId, Vec<(HypothesisId, Arc<[u8]>)>>;
 
 /// The least of the shortest texts from `root` to each end of the next token, as [`text_to`] finds one.
 ///
@@ -169,11 +169,18 @@ pub(super) fn texts_to_ends(
     bytes.sort_unstable();
     let mut texts = Texts::default();
     let mut seen = FxHashSet::from_iter([root]);
+    // Hypotheses share most of their steps; equal steps have one range.
+    let mut seen_ranges = FxHashSet::default();
+    let mut seen_ends = FxHashSet::default();
     // In the order of their texts, so that the first text to an end is the least.
     let mut work: VecDeque<(HypothesisId, Vec<u8>)> = VecDeque::from([(root, Vec::new())]);
     while let Some((id, text)) = work.pop_front() {
         for &(byte, class) in &bytes {
-            for index in points.hypotheses.step_class(id, class)? {
+            let range = points.hypotheses.step_class(id, class)?;
+            if range.is_empty() || !seen_ranges.insert(range.start) {
+                continue;
+            }
+            for index in range {
                 let outcome = points.hypotheses.outcome(index);
                 if !points.hypotheses.is_for(&outcome, is_nested) {
                     continue;
@@ -181,7 +188,10 @@ pub(super) fn texts_to_ends(
                 let Outcome { terminal, next, .. } = outcome;
                 let longer = || [&text[..], &[byte]].concat();
                 match terminal.filter(|&terminal| !points.tables.is_ignored(terminal, is_nested)) {
-                    Some(terminal) => _ = texts.entry((terminal, next)).or_insert_with(|| longer().into()),
+                    Some(terminal) if seen_ends.insert((terminal, next)) => {
+                        texts.entry(terminal).or_default().push((next, longer().into()));
+                    }
+                    Some(_) => {}
                     None if seen.insert(next) => work.push_back((next, longer())),
                     None => {}
                 }

@@ -128,42 +128,41 @@ impl Ways {
         let is_nested = outlook.places.is_nested(thread.layout);
         let readable: FxHashSet<TerminalId> =
             parser.configs.threads(thread.parser).iter().map(|own| own.terminal).collect();
-        let mut found: Vec<((u32, bool, TerminalId), HypothesisId, Place)> = Vec::new();
-        for &end in outlook.next_tokens(thread.hypothesis, is_nested)?.iter() {
+        let texts = self.texts(outlook, parser, thread.hypothesis, is_nested)?;
+        let mut found: Vec<(u32, TerminalId, Place)> = Vec::new();
+        for &terminal in texts.keys().filter(|terminal| readable.contains(terminal)) {
             meter::spend(UNITS_PER_END)?;
-            if !readable.contains(&end.terminal) {
-                continue;
-            }
-            for place in outlook.after_any_token(parser, thread, end.terminal)? {
+            for place in outlook.after_any_token(parser, thread, terminal)? {
                 let distance = distances.of_config(parser, place.0);
                 if distance < NEVER {
-                    found.push(((distance, !end.is_good, end.terminal), end.next, place));
+                    found.push((distance, terminal, place));
                 }
             }
         }
-        if found.iter().any(|&((distance, ..), ..)| distance < before) {
-            found.retain(|&((distance, ..), ..)| distance < before);
+        if found.iter().any(|&(distance, ..)| distance < before) {
+            found.retain(|&(distance, ..)| distance < before);
         }
-        found.sort_unstable_by_key(|&(key, ..)| key);
-        let texts = self.texts(outlook, parser, thread.hypothesis, is_nested)?;
+        found.sort_unstable_by_key(|&(distance, terminal, _)| (distance, terminal));
         // Those that are as near go by what would be written, since threads are numbered as they are met.
         let mut options = VecDeque::new();
-        for near in found.chunk_by(|a, b| a.0.0 == b.0.0) {
+        for near in found.chunk_by(|a, b| a.0 == b.0) {
             let mut alike = Vec::new();
-            for &((_, is_doubtful, terminal), end, place) in near {
-                let next = outlook.thread_at(parser, end, place)?;
-                if outlook.is_viable_at_once(parser, next)? == Some(false) {
-                    continue;
-                }
+            for &(_, terminal, place) in near {
                 let is_newline = outlook.places.tables().is_newline(terminal) && !is_nested;
-                let text = match is_newline {
-                    true => line_to(outlook, parser, thread, next)?.map(Arc::from),
-                    false => texts.get(&(terminal, end)).cloned(),
-                };
-                alike.extend(text.map(|text| ((text.len(), text, is_doubtful), next)));
+                for (end, text) in &texts[&terminal] {
+                    let next = outlook.thread_at(parser, *end, place)?;
+                    if outlook.is_viable_at_once(parser, next)? == Some(false) {
+                        continue;
+                    }
+                    let text = match is_newline {
+                        true => line_to(outlook, parser, thread, next)?.map(Arc::from),
+                        false => Some(text.clone()),
+                    };
+                    alike.extend(text.map(|text| ((text.len(), text), next)));
+                }
             }
             alike.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            options.extend(alike.into_iter().map(|((_, text, _), next)| (text, next)));
+            options.extend(alike.into_iter().map(|((_, text), next)| (text, next)));
             if options.len() >= MAX_OPTIONS {
                 break;
             }
@@ -187,7 +186,7 @@ impl Ways {
         let prefers = |byte| bytes.contains(byte);
         let texts = texts_to_ends(&mut outlook.places.points, hypothesis, is_nested, &prefers)?;
         let texts = Arc::new(texts);
-        self.n_bytes += 64 + texts.values().map(|text| text.len() + 40).sum::<usize>();
+        self.n_bytes += 64 + texts.values().flatten().map(|(_, text)| text.len() + 40).sum::<usize>();
         self.texts.insert((hypothesis, is_nested), texts.clone());
         Ok(texts)
     }
