@@ -152,7 +152,7 @@ def test_padded_vocabularies(model, tokenizer, grammars):
 
 
 def test_a_limit_that_is_too_low_is_an_error(model, tokenizer, grammars):
-    with pytest.raises(ValueError, match="fits 3 tokens"):
+    with pytest.raises(ValueError, match="3 tokens are too few"):
         texts_of(model, tokenizer, PROMPTS[:1], LogitsProcessor(grammars["person"]), max_new_tokens=3)
 
 

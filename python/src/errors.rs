@@ -52,6 +52,12 @@ create_exception!(
 );
 create_exception!(
     maskwright,
+    MaxTokensTooSmall,
+    Error,
+    "The limit on tokens is too small. `needed`: how many are enough. Within that many, and within any more, a text begins and is complete."
+);
+create_exception!(
+    maskwright,
     BatchError,
     Error,
     "Some rows of a batch of masks failed. `errors` is a dict from row to exception. These rows allow no token; all others are filled."
@@ -105,6 +111,7 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
         ErrorKind::Schema => SchemaError::new_err(message),
         ErrorKind::Tokenizer => TokenizerError::new_err(message),
         ErrorKind::Limit => LimitError::new_err(message),
+        ErrorKind::MaxTokensTooSmall => MaxTokensTooSmall::new_err(message),
         ErrorKind::Cancelled => return CancelledError::new_err(message),
         ErrorKind::Internal => return InternalError::new_err(message),
         _ => return PyValueError::new_err(message),
@@ -117,6 +124,9 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
         value.setattr("line", error.line())?;
         value.setattr("column", error.column())?;
         value.setattr("path", path.as_deref())?;
+        if let Some(needed) = error.needed() {
+            value.setattr("needed", needed)?;
+        }
         value.setattr("hint", raise.as_deref().or(error.hint()))
     };
     // Setting an attribute fails where memory ends; that is the error then.

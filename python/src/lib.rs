@@ -79,7 +79,7 @@ mod _maskwright {
     #[pymodule_export]
     use crate::errors::{
         BatchError, CancelledError, Error, GrammarError, GrammarWarning, InternalError, LimitError,
-        SchemaError, SchemaWarning, TokenizerError,
+        MaxTokensTooSmall, SchemaError, SchemaWarning, TokenizerError,
     };
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};

@@ -32,20 +32,20 @@ def test_texts_are_complete_within_the_limit(tokenizer, compiler, forced):
             assert free.accept_tokens(tokens) == len(tokens) and free.is_terminated()
 
 
-def test_masks_equal_brute_force(tokenizer, compiler):
+def test_masks_are_part_of_brute_force(tokenizer, compiler):
     grammar = compiler.compile_gbnf(LIST)
     for seed in range(5):
         matcher = maskwright.Matcher(grammar, max_tokens=7)
         draw = random.Random(seed)
         while not matcher.is_terminated():
             tokens = allowed(matcher, tokenizer.vocab_size)
-            assert tokens == brute_force(matcher, tokenizer.vocab_size) and tokens
+            assert tokens == brute_force(matcher, tokenizer.vocab_size) and tokens, "a mask has what is accepted"
             assert matcher.accept_token(draw.choice(tokens))
 
 
-def test_the_least_number_is_over_all_segmentations(compiler):
+def test_a_completion_has_the_fewest_tokens_that_spell_it(compiler):
     matcher = maskwright.Matcher(compiler.compile_choice(["yesno", "ababab"]))
-    assert (matcher.tokens_to_finish(), matcher.tokens_to_finish_status()) == (3, "exact"), "yes, no, end"
+    assert matcher.tokens_to_finish() == 3, "yes, no, end"
     assert matcher.accept_bytes(b"a")
     assert matcher.tokens_to_finish() == 4, "b, ab, ab, end"
 
@@ -54,7 +54,7 @@ def test_finish_is_a_completion_of_that_length(tokenizer, compiler):
     matcher = maskwright.Matcher(compiler.compile_gbnf(LIST))
     assert matcher.accept_tokens(tokenizer.encode("[[12, [tr")) > 0
     tokens = matcher.finish()
-    assert len(tokens) == matcher.tokens_to_finish() and matcher.tokens_to_finish_status() == "exact"
+    assert len(tokens) == matcher.tokens_to_finish()
     assert not matcher.is_terminated(), "the state does not change"
     assert matcher.accept_tokens(tokens) == len(tokens) and matcher.is_terminated()
     assert (matcher.tokens_to_finish(), matcher.finish()) == (0, [])
@@ -65,8 +65,9 @@ def test_a_limit_that_no_text_keeps_is_refused_at_once(compiler):
     least = maskwright.Matcher(grammar).tokens_to_finish()
     maskwright.Matcher(grammar, max_tokens=least)
     for limit in range(least):
-        with pytest.raises(ValueError, match=f"takes {least}"):
+        with pytest.raises(maskwright.MaxTokensTooSmall, match=f"at most {least}") as error:
             maskwright.Matcher(grammar, max_tokens=limit)
+        assert error.value.needed == least
     with pytest.raises(ValueError, match="-1"):
         maskwright.Matcher(grammar, max_tokens=-1)
 
@@ -118,7 +119,7 @@ def test_texts_whose_items_differ_are_finished(real_tokenizer):
         items = json.loads(real_tokenizer.decode(ids))
         assert end in real_tokenizer.eos_token_ids
         assert len(set(items)) == len(items) >= n_items
-        assert len(ids) < least and status == "upper"
+        assert len(ids) == least - 1 and status == "upper"
         # Also where no search was given up before.
         assert maskwright.Matcher(grammar, max_tokens=least).max_tokens == least
 

@@ -35,7 +35,7 @@ def test_bytes_count_as_the_fewest_tokens_with_and_without_a_limit():
 
 def test_the_least_number_of_tokens_comes_with_its_status():
     session = matcher()
-    assert session.tokens_to_finish_with_status() == (6, "exact")
+    assert session.tokens_to_finish_with_status() == (6, "upper")
     assert session.tokens_to_finish_with_status() == (session.tokens_to_finish(), session.tokens_to_finish_status())
 
 

@@ -286,7 +286,7 @@ def test_limits(host, monkeypatch):
         return req.error or inner(req).text._begun().max_tokens
 
     assert limit(max_new_tokens=40) == 40
-    assert "shortest takes 2" in limit(max_new_tokens=1)
+    assert "a text needs at most 2" in limit(max_new_tokens=1)
     assert limit(max_new_tokens=0) is None  # only the prompt is read
     assert limit(max_new_tokens=1, custom_params={"maskwright_limit": False}) is None
     monkeypatch.setenv("MASKWRIGHT_LIMIT", "0")

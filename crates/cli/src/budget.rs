@@ -37,16 +37,16 @@ pub(crate) struct Start {
 /// room for it.
 ///
 /// # Errors
-/// If no text of the grammar fits the limits; the message says how many tokens the shortest takes.
+/// If the limits are too small for the grammar; the message says how many tokens are enough.
 pub(crate) fn start(
     grammar: &Arc<CompiledGrammar>,
     limits: &TokenLimits,
     prompt: Prompt,
 ) -> anyhow::Result<Start> {
-    let least = Matcher::new(grammar).tokens_to_finish()?.n_tokens;
+    let needed = Matcher::new(grammar).tokens_to_finish()?.n_tokens;
     let limit_after = |n_prompt| limits.max_tokens.min(limits.context_length.saturating_sub(n_prompt));
     let limit = limit_after(prompt.ids.len()).saturating_sub(prompt.healed.len());
-    if limit >= least {
+    if limit >= needed {
         let matcher = Matcher::with_max_tokens(grammar, Some(limit))?;
         return Ok(Start { prompt, matcher, remark: None });
     }
@@ -54,11 +54,11 @@ pub(crate) fn start(
         .then_some("the limit on tokens leaves no room to heal the end of the prompt");
     let prompt = Prompt::unhealed(prompt.whole);
     let limit = limit_after(prompt.ids.len());
-    if limit < least && limits.max_tokens >= least {
+    if limit < needed && limits.max_tokens >= needed {
         let (n_prompt, context_length) = (prompt.ids.len(), limits.context_length);
         bail!(
-            "no text of the grammar fits the model's context of {context_length} tokens after the prompt's \
-             {n_prompt}: the shortest takes {least}"
+            "the model's context of {context_length} tokens after the prompt's {n_prompt} is too small for the \
+             grammar: a text needs at most {needed}"
         );
     }
     let matcher = Matcher::with_max_tokens(grammar, Some(limit))?;
@@ -138,10 +138,10 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             let limits = TokenLimits { max_tokens, context_length };
             start(&grammar, &limits, Prompt::unhealed(vec![TokenId(8); n_prompt])).err().unwrap().to_string()
         };
-        assert!(error(2, 100, 1).contains("fits 2 tokens: the shortest takes 3"));
+        assert!(error(2, 100, 1).contains("2 tokens are too few for the grammar: a text needs at most 3"));
         let message = error(100, 12, 10);
         assert!(
-            message.contains("context of 12 tokens after the prompt's 10") && message.contains("takes 3")
+            message.contains("context of 12 tokens after the prompt's 10") && message.contains("at most 3")
         );
         let limits = TokenLimits { max_tokens: 3, context_length: 12 };
         let healed = Prompt { ids: vec![TokenId(8)], healed: b"x".to_vec(), whole: vec![TokenId(8); 2] };

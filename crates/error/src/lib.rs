@@ -45,6 +45,8 @@ pub struct Place {
     pub hint: Option<String>,
     /// See [`Error::limit`].
     pub limit: Option<(&'static str, u64)>,
+    /// See [`Error::needed`].
+    pub needed: Option<usize>,
 }
 
 /// What kind of failure an [`Error`] is.
@@ -62,8 +64,10 @@ pub enum ErrorKind {
     Limit,
     /// The caller cancelled the work.
     Cancelled,
-    /// The call does not fit the state of the session: a rollback beyond its beginning, a buffer that is too short, a
-    /// limit on tokens that no text keeps, a position or hole that does not exist.
+    /// The limit on tokens is too small; [`Error::needed`] says which is not.
+    MaxTokensTooSmall,
+    /// The call does not fit the state of the session: a rollback beyond its beginning, a buffer that is too short,
+    /// a position or hole that does not exist.
     State,
     /// An earlier call of the session panicked: a bug in this library.
     Internal,
@@ -173,6 +177,11 @@ impl Error {
     /// The limit that was reached, if raising it may help: the name of a field of `Limits`, and its value.
     pub fn limit(&self) -> Option<(&'static str, u64)> {
         self.0.place.limit
+    }
+
+    /// How many tokens are enough, where a limit on tokens was too small: within that many, and within any more, a text begins and is complete.
+    pub fn needed(&self) -> Option<usize> {
+        self.0.place.needed
     }
 
     /// The message without what to do about a [`limit`](Self::limit), for those who raise limits by other means.

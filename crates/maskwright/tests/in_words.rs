@@ -604,8 +604,8 @@ fn reasons_that_were_false_are_true() {
 fn one_token_is_no_tokens() {
     let grammar = compiled(&GrammarSource::choice(["a"]));
     let told = |limit| Matcher::with_max_tokens(&grammar, Some(limit)).unwrap_err().to_string();
-    assert!(told(1).starts_with("no text of the grammar fits 1 token: the shortest takes 2"), "{}", told(1));
-    assert!(told(0).starts_with("no text of the grammar fits 0 tokens:"), "{}", told(0));
+    assert!(told(1).starts_with("1 token is too few for the grammar: a text needs at most 2"), "{}", told(1));
+    assert!(told(0).starts_with("0 tokens are too few for the grammar:"), "{}", told(0));
     let mut matcher = grammar.matcher();
     assert!(matcher.rollback(1).unwrap_err().to_string().starts_with("cannot roll back 1 token: only 0"));
 }

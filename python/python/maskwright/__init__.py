@@ -17,8 +17,8 @@ True
 A `Matcher` with `max_tokens` is complete within them. A `Template` (fixed pieces and holes) and a `Canvas` (known and
 masked tokens) fill in texts of which some parts are known.
 
-Bad input raises `GrammarError`, `SchemaError`, `TokenizerError`, `LimitError` or `BatchError`: `Error`s, which are
-`ValueError`s. The message has the place, and so do the attributes `pointer`, `keyword`, `line`, `column`, `path` and `hint`:
+Bad input raises `GrammarError`, `SchemaError`, `TokenizerError`, `LimitError`, `MaxTokensTooSmall` or `BatchError`: `Error`s,
+which are `ValueError`s. The message has the place, and so do the attributes `pointer`, `keyword`, `line`, `column`, `path` and `hint`:
 
 >>> try:
 ...     maskwright.Compiler(tokenizer).compile_json_schema({"properties": {"a": {"type": "text"}}})
@@ -54,6 +54,7 @@ from maskwright._maskwright import (
     Keyword,
     Likeliest,
     LimitError,
+    MaxTokensTooSmall,
     Matcher,
     Next,
     ReportEntry,
@@ -91,6 +92,7 @@ __all__ = [
     "Keyword",
     "Likeliest",
     "LimitError",
+    "MaxTokensTooSmall",
     "Matcher",
     "Next",
     "Report",

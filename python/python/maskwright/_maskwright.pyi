@@ -164,6 +164,10 @@ class TokenizerError(Error):
 class LimitError(Error):
     """A limit on work or size was reached; raising the compiler's limits may help."""
 
+class MaxTokensTooSmall(Error):
+    """The limit on tokens is too small. `needed`: how many are enough. Within that many, and within any more, a text begins and is complete."""
+    needed: int
+
 class SchemaWarning(UserWarning):
     """A JSON Schema has a keyword that is probably misspelt, or an unknown format, which is not checked."""
 

@@ -44,11 +44,12 @@ enum Kind {
         given: usize,
         needed: usize,
     },
-    BudgetTooSmall {
+    MaxTokensTooSmall {
         limit: usize,
-        least: u32,
+        needed: usize,
     },
     TooManyTokens,
+    NoCompletionKnown,
     CannotBeSpelled,
     Undecided,
     StopsLeaveNoText {
@@ -251,11 +252,19 @@ impl EngineError {
         EngineError(Kind::TooManyCalls { limit })
     }
 
-    /// `least` is `u32::MAX` if no text can be spelled at all.
-    pub(crate) fn budget_too_small(limit: usize, least: u32, status: TokenCountStatus) -> EngineError {
-        match least {
-            MANY.. => EngineError::no_tokens(least, status),
-            _ => EngineError(Kind::BudgetTooSmall { limit, least }),
+    /// No completion of at most `limit` tokens is known, but one of so many. `needed` is `u32::MAX` if none is.
+    pub(crate) fn max_tokens_too_small(limit: usize, needed: u32, status: TokenCountStatus) -> EngineError {
+        match needed {
+            MANY.. => EngineError::no_tokens(needed, status),
+            _ => EngineError(Kind::MaxTokensTooSmall { limit, needed: needed as usize }),
+        }
+    }
+
+    /// How many tokens are enough, if that is the error.
+    fn needed(&self) -> Option<usize> {
+        match self.0 {
+            Kind::MaxTokensTooSmall { needed, .. } => Some(needed),
+            _ => None,
         }
     }
 
@@ -264,9 +273,14 @@ impl EngineError {
     pub(crate) fn no_tokens(least: u32, status: TokenCountStatus) -> EngineError {
         match (least, status) {
             (NEVER, TokenCountStatus::Exact) => EngineError::cannot_be_spelled(),
-            (NEVER, TokenCountStatus::Upper) => EngineError::undecided(),
+            (NEVER, TokenCountStatus::Upper) => EngineError::no_completion_known(),
             _ => EngineError(Kind::TooManyTokens),
         }
+    }
+
+    /// No completion of the text was found within the limits on work.
+    pub(crate) fn no_completion_known() -> EngineError {
+        EngineError(Kind::NoCompletionKnown)
     }
 
     pub(crate) fn cannot_be_spelled() -> EngineError {
@@ -366,6 +380,7 @@ impl EngineError {
             Kind::TooManyThreads { .. }
             | Kind::TooManyCalls { .. }
             | Kind::TooManyTokens
+            | Kind::NoCompletionKnown
             | Kind::Undecided
             | Kind::UndecidedPositions
             | Kind::TooManyPositions { .. }
@@ -381,7 +396,7 @@ impl EngineError {
             | Kind::ScoresDiffer { .. }
             | Kind::BadScore { .. }
             | Kind::CandidatesDiffer { .. }
-            | Kind::BudgetTooSmall { .. }
+            | Kind::MaxTokensTooSmall { .. }
             | Kind::SavedRows { .. }
             | Kind::Broken
             | Kind::Search(_)
@@ -445,10 +460,15 @@ impl fmt::Display for EngineError {
                 f,
                 "the grammar is so ambiguous here that one byte leads to more calls of rules than the limit of {limit}"
             ),
-            Kind::BudgetTooSmall { limit, least } => write!(
+            Kind::MaxTokensTooSmall { limit, needed } => write!(
                 f,
-                "no text of the grammar fits {}: the shortest takes {least}, the end-of-sequence token included",
-                counted(*limit, "token")
+                "{} {} too few for the grammar: a text needs at most {needed}, the end-of-sequence token included",
+                counted(*limit, "token"),
+                if *limit == 1 { "is" } else { "are" },
+            ),
+            Kind::NoCompletionKnown => write!(
+                f,
+                "no completion of the text was found: the shortest may have more than 262,144 bytes, or is hard to spell in tokens"
             ),
             Kind::TooManyTokens => {
                 write!(f, "every completion of the text takes {MANY} tokens or more")
@@ -528,9 +548,10 @@ impl From<EngineError> for Error {
         let otherwise = match &error {
             error if error.is_of_grammar() => ErrorKind::Grammar,
             error if error.is_broken() => ErrorKind::Internal,
+            error if error.needed().is_some() => ErrorKind::MaxTokensTooSmall,
             _ => ErrorKind::State,
         };
-        let place = Place { hint: error.hint(), ..Place::default() };
+        let place = Place { hint: error.hint(), needed: error.needed(), ..Place::default() };
         Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise), error).at(place)
     }
 }

@@ -22,8 +22,7 @@ pub(crate) fn plus(a: u32, b: u32) -> u32 {
 pub enum TokenCountStatus {
     /// No fewer tokens complete the text.
     Exact,
-    /// So many tokens do complete it; fewer may. A limit on work stopped the search, the grammar has the contextual lexer, or an
-    /// object in any order lacks more than eight required keys, of which one order is measured.
+    /// So many tokens do complete it; fewer may.
     Upper,
 }
 
@@ -33,9 +32,8 @@ pub enum MaskStatus {
     /// It has just those.
     Exact,
     /// All of its tokens are allowed; others may be too. A mask can be a bound for four reasons. Its work was limited
-    /// ([`Limits::mask_work`](crate::Limits::mask_work)), and did not suffice. Under a limit on tokens, the
-    /// search could not decide whether some token leaves enough room to finish the text: it reached a limit on work, or the
-    /// grammar has the contextual lexer, for which only upper bounds are known. Where items or keys must differ, the search
+    /// ([`Limits::mask_work`](crate::Limits::mask_work)), and did not suffice. A limit on tokens is close: after some token no completion that
+    /// fits is known, though there may be one. Where items or keys must differ, the search
     /// could not decide whether some token leaves a way to finish the text. With a lexer, it could not decide whether the
     /// words that the rules still need can be adjacent; [`Matcher::accept_token`](crate::Matcher::accept_token) refuses such a token too.
     Bound,

@@ -217,6 +217,7 @@ impl Watcher<'_> {
     /// the shortest way out of risk.
     fn completing_text(&mut self, place: &Place, ways: Ways) -> Result<Option<Vec<u8>>, EngineError> {
         let (mut text, mut at) = (Vec::new(), place.clone());
+        let bytes = self.reader.parser.shared.vocabulary.single_bytes();
         while text.len() < MAX_BYTES {
             let Some(admitted) = self.admitted(&at)? else { return Ok(None) };
             if self.reader.parser.configs.is_accepting(admitted) {
@@ -224,7 +225,7 @@ impl Watcher<'_> {
             }
             let before = text.len();
             if at.watching.is_at_risk() {
-                let mut search = Search::within(MAX_TRIED);
+                let mut search = Search::within(MAX_TRIED, bytes);
                 let root = search.root(&at);
                 let WayOut::Begins(bytes) = self.new_completion(&mut search, &root)? else { return Ok(None) };
                 let Some(next) = self.run(&at, &bytes)? else { return Ok(None) };

@@ -70,17 +70,19 @@ pub(crate) struct Search {
     /// Places without a completion.
     dead: FxHashSet<(ConfigId, Memory)>,
     n_left: usize,
+    /// The bytes of completions.
+    bytes: ByteSet,
 }
 
 impl Search {
     /// Searches from texts that begin with the one at a place.
     pub(crate) fn new() -> Search {
-        Search::within(MAX_TRIED)
+        Search::within(MAX_TRIED, ByteSet::FULL)
     }
 
-    /// The same that may try so many bytes.
-    pub(super) fn within(n_left: usize) -> Search {
-        Search { memories: FxHashMap::default(), dead: FxHashSet::default(), n_left }
+    /// The same for completions of some bytes, of which so many may be tried.
+    pub(super) fn within(n_left: usize, bytes: ByteSet) -> Search {
+        Search { memories: FxHashMap::default(), dead: FxHashSet::default(), n_left, bytes }
     }
 
     /// The place of all of the call's texts before any of their bytes.
@@ -191,10 +193,10 @@ impl Watcher<'_> {
             if self.reader.parser.configs.is_accepting(config) {
                 return Ok(Completion::Begins(path_to(&steps, index, None)));
             }
-            if let Some(byte) = self.safe_byte(&at.place)? {
+            if let Some(byte) = self.safe_byte(&at.place)?.filter(|&byte| search.bytes.contains(byte)) {
                 return Ok(self.way_out(place.config, path_to(&steps, index, Some(byte))));
             }
-            for byte in self.reader.next_bytes(config)?.iter() {
+            for byte in self.reader.next_bytes(config)?.intersection(&search.bytes).iter() {
                 if search.n_left == 0 {
                     return Ok(Completion::Unknown);
                 }

@@ -6,8 +6,8 @@ leaves out is added there, by SGLang's own hooks:
 
 * `GrammarManager._apply_request_reasoning_config`, once for each request whose grammar is ready: the request's limit and its
   stop tokens. (A backend is given the text of a grammar, and nothing of the request.)
-* `GrammarManager.process_req_with_grammar` and `BaseGrammarBackend.get_cached_or_future_value`: a limit close to the least
-  number of tokens can take half a second to look up. That is done in the backend's threads, as compiling is.
+* `GrammarManager.process_req_with_grammar` and `BaseGrammarBackend.get_cached_or_future_value`: a first limit can take
+  milliseconds to look up. That is done in the backend's threads, as compiling is.
 * `BaseGrammarObject.fill_vocab_mask_batched`: the masks of a step are filled by one call, also under a reasoning parser.
 * `spec_utils.traverse_tree`: the masks of a tree of drafted tokens are filled by one call for each request.
 
@@ -98,7 +98,7 @@ class Grammar(BaseGrammarObject):  # type: ignore[misc]
     def bind(self, limit: Limit, before: Sequence[object] = (), spelling: Spelling = "any") -> None:
         """Makes it the text of a request, to be complete within `limit`, less the tokens in `before`.
 
-        Raises ValueError if there is no such text; with the least number, if every text is longer.
+        Raises ValueError if there is no such text; MaxTokensTooSmall, if the limit is.
         """
         self.looked_up.add(*limit)
         self._text = Text(self._compiled, limit.stop_token_ids, limit.n_tokens, _BATCH, spelling=spelling)

@@ -243,7 +243,7 @@ impl Matcher {
     fn nothing_fits(&self, task: &Task<'_>, left_out: f64) -> EngineError {
         match self.ask(|machine| machine.least_at(&self.state)) {
             Ok((least, status)) if !self.state.is_terminated && least as usize > task.max_tokens => {
-                EngineError::budget_too_small(task.max_tokens, least, status)
+                EngineError::max_tokens_too_small(task.max_tokens, least, status)
             }
             _ if left_out > f64::NEG_INFINITY => EngineError::undecided_positions(),
             _ => EngineError::no_likeliest(),

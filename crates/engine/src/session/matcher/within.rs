@@ -11,12 +11,12 @@ use crate::session::state::{State, Witness};
 use crate::{EngineError, Error};
 
 impl Matcher {
-    /// A session whose text is complete, end-of-sequence token included, after at most `max_tokens` tokens:
-    /// a token is allowed iff the text can still be completed within what is left.
+    /// A session whose text is complete, end-of-sequence token included, after at most `max_tokens` tokens.
+    /// Each token of its masks leaves enough for the rest of the text. Close to the limit a mask may lack tokens that would too; then its
+    /// [status](Matcher::mask_status) is a bound.
     ///
     /// # Errors
-    /// If no text of the language has so few tokens (the message says how many the shortest takes), or a
-    /// limit is reached.
+    /// If the limit is too small ([`Error::needed`] says which is not: from there on each is large enough), or a limit on work is reached.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
@@ -31,7 +31,7 @@ impl Matcher {
     /// let mut matcher = Matcher::with_max_tokens(&grammar, Some(2)).unwrap();
     /// assert!(matcher.accept_token(TokenId(0)).unwrap());
     /// assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(1)]);
-    /// assert!(Matcher::with_max_tokens(&grammar, Some(1)).unwrap_err().to_string().contains("takes 2"));
+    /// assert!(Matcher::with_max_tokens(&grammar, Some(1)).unwrap_err().needed() == Some(2));
     /// ```
     pub fn with_max_tokens(
         grammar: &Arc<EngineGrammar>,
@@ -43,7 +43,7 @@ impl Matcher {
             if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
                 let (least, status) = matcher.ask(|machine| machine.least_at(&matcher.state))?;
                 if least >= MANY || least as usize > limit {
-                    return Err(EngineError::budget_too_small(limit, least, status).into());
+                    return Err(EngineError::max_tokens_too_small(limit, least, status).into());
                 }
             }
             matcher.set_max_tokens(limit);
@@ -51,11 +51,11 @@ impl Matcher {
         Ok(matcher)
     }
 
-    /// The least number of tokens, an end-of-sequence token included, that complete the text; 0 if it has ended. Tokens that
-    /// span terminals count as what they are. Where the vocabulary has no end-of-sequence token, the end costs nothing.
+    /// How many tokens complete the text at most, an end-of-sequence token included; 0 if it has ended. It is the length of a completion that is as
+    /// short as is easily found; its status says whether no other is shorter. Where the vocabulary has no end-of-sequence token, the end costs nothing.
     ///
     /// # Errors
-    /// If no tokens of the vocabulary spell the rest of any text, or a limit is reached.
+    /// If no tokens of the vocabulary spell the rest of any text, or no completion is found within the limits on work.
     pub fn tokens_to_finish(&self) -> Result<TokensToFinish, Error> {
         if self.is_terminated() {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
@@ -71,8 +71,7 @@ impl Matcher {
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
 
-    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says, or of fewer if
-    /// that is an upper bound. The last token is the end-of-sequence token with the least id that may end this text, if the
+    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says. The last token is the end-of-sequence token with the least id that may end this text, if the
     /// vocabulary has one.
     ///
     /// # Errors
@@ -89,7 +88,7 @@ impl Matcher {
             Some(held) => Some(held.tokens().to_vec()),
             None => self.ask(|machine| machine.way(&self.state))?,
         };
-        for id in way.ok_or_else(EngineError::undecided)? {
+        for id in way.ok_or_else(EngineError::no_completion_known)? {
             let token = match vocabulary.as_symbol(id) {
                 Some(symbol) => self.grammar().named().and_then(|named| named.first(symbol)),
                 None => Some(id),

@@ -39,7 +39,7 @@ _HELP = {
     "maskwright_requests_refused": "Requests that were refused, by reason: the grammar, its work, the options, or a limit on tokens that no text fits",
     "maskwright_texts_failed": "Texts that ended with an error after they had begun",
     "maskwright_texts_cut_off": "Texts whose limit on tokens could not be kept, because too little of it was left",
-    "maskwright_masks": "Masks, by status: exact, or a bound, which may lack tokens because of the limit on work; and of a grammar that is new or known",
+    "maskwright_masks": "Masks, by status: exact, or a bound, which may lack tokens because of the limit on work or close to the limit on tokens; and of a grammar that is new or known",
     "maskwright_mask_seconds": "Seconds to fill the masks of one step, or one mask if they are filled one by one",
     "maskwright_forced_tokens_drafted": "Drafted tokens that the grammar forces",
     "maskwright_forced_tokens_accepted": "Drafted tokens that the grammar forces and the model took",

@@ -280,7 +280,7 @@ def _forced(matcher: Matcher, plans: list[_Plan]) -> list[int]:
 def first_matcher(grammar: CompiledGrammar, limit: int | None, stop_token_ids: Sequence[int] | None) -> Matcher:
     """A matcher for a text of at most `limit` tokens that ends with one of `stop_token_ids`, or as any does.
 
-    Raises ValueError if there is none. If every text is longer, the message has the least number of tokens; if the stop tokens leave
+    Raises ValueError if there is none. If the limit is too small, the message says how many tokens are enough; if the stop tokens leave
     no text, it names them.
     """
     return Matcher(grammar, limit, stop_token_ids)
