@@ -206,7 +206,8 @@ impl Terms<'_> {
                     [one] if is_text(one) => self.grown(one, words),
                     [one, other] if is_text(one) || is_text(other) => {
                         let (regex, bytes, begun) = self.with_units(one, other)?;
-                        let Bounds { shortest, longest } = Terms { bytes: &bytes, ..*self }.grown(regex, words)?;
+                        let Bounds { shortest, longest } =
+                            Terms { bytes: &bytes, ..*self }.grown(regex, words)?;
                         Some(Bounds { shortest, longest: longest.saturating_add(begun) })
                     }
                     _ => None,

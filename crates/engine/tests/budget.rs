@@ -221,7 +221,12 @@ fn texts_end_in_time() {
     let Counts { exact, bound, allowed, lost } = &counts;
     let share = lost.get() as f64 / allowed.get() as f64;
     println!("{} exact masks, {} bounds, {share:.4} of the allowed tokens lost", exact.get(), bound.get());
-    assert!(exact.get() >= 200 && bound.get() >= 20, "{} exact masks and {} bounds", exact.get(), bound.get());
+    assert!(
+        exact.get() >= 200 && bound.get() >= 20,
+        "{} exact masks and {} bounds",
+        exact.get(),
+        bound.get()
+    );
     assert!(share < 0.1, "{share} of the allowed tokens are lost");
 }
 

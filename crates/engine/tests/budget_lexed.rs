@@ -128,7 +128,10 @@ fn check_least(matcher: &Matcher, n_ordinary: usize) -> Result<Option<usize>, Te
     match expected {
         Found::Least(known) => {
             prop_assert!(known <= least.n_tokens, "{least:?} instead of {known}");
-            prop_assert!(least.status == TokenCountStatus::Upper || known == least.n_tokens, "{least:?} is {known}");
+            prop_assert!(
+                least.status == TokenCountStatus::Upper || known == least.n_tokens,
+                "{least:?} is {known}"
+            );
         }
         Found::MoreThan(bound) => prop_assert!(least.n_tokens > bound, "{} <= {}", least.n_tokens, bound),
         Found::Never => prop_assert!(false, "{} tokens, but there is no way", least.n_tokens),
@@ -159,7 +162,9 @@ fn check(
         let Some(needed) = check_least(&matcher, tokens.len())? else { return Ok(()) };
         for spare in 0..2 {
             let left = needed + spare;
-            let Ok(mut session) = Matcher::with_max_tokens(&compiled, Some(accepted.len() + left)) else { break };
+            let Ok(mut session) = Matcher::with_max_tokens(&compiled, Some(accepted.len() + left)) else {
+                break;
+            };
             if within_limits(session.accept_tokens(&accepted))? < accepted.len() {
                 break;
             }

@@ -214,7 +214,8 @@ fn check(
                 Ok(matcher) => matcher,
                 Err(error) => {
                     let needed = Matcher::new(&compiled).tokens_to_finish();
-                    let is_too_small = needed.is_ok_and(|needed| limit.is_some_and(|limit| limit < needed.n_tokens));
+                    let is_too_small =
+                        needed.is_ok_and(|needed| limit.is_some_and(|limit| limit < needed.n_tokens));
                     let can_end = reference.can_end(&texts, limit.unwrap_or(0));
                     prop_assert!(is_too_small || error.is_limit() || !can_end, "{error} stops {stops:?}");
                     continue;
@@ -248,14 +249,7 @@ fn check(
                         }
                         None => is_accepted,
                     };
-                    prop_assert_eq!(
-                        is_accepted,
-                        expected,
-                        "accept {} after {:?}, {:?}",
-                        id,
-                        texts,
-                        options
-                    );
+                    prop_assert_eq!(is_accepted, expected, "accept {} after {:?}, {:?}", id, texts, options);
                     if !nothing_more {
                         prop_assert_eq!(
                             mask.contains(token),

@@ -16,8 +16,8 @@ use std::thread;
 use maskwright::json_schema::{SchemaConfig, Whitespace};
 use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, MaskStatus, Matcher, TokenCountStatus,
-    TokenId, Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, MaskStatus, Matcher, TokenCountStatus, TokenId,
+    Tokenizer,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;

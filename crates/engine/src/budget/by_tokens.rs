@@ -34,6 +34,9 @@ pub(super) enum Found {
     GivenUp,
 }
 
+/// The tokens of a configuration's mask by the configuration after them, in order of their first tokens.
+pub(super) type TokenGroups = Arc<[(ConfigId, MaskForm)]>;
+
 /// What a search asks of a reader.
 pub(super) trait Walk {
     /// The words of a mask.
@@ -43,7 +46,7 @@ pub(super) trait Walk {
     fn is_complete(&self, config: ConfigId) -> bool;
 
     /// The tokens of a configuration's mask by the configuration after them, in order of their first tokens; and whether these are all.
-    fn groups(&mut self, config: ConfigId) -> Result<(Arc<[(ConfigId, MaskForm)]>, bool), EngineError>;
+    fn groups(&mut self, config: ConfigId) -> Result<(TokenGroups, bool), EngineError>;
 
     /// About how much is left to be read of the text.
     fn n_left(&mut self, config: ConfigId) -> Result<usize, EngineError>;
@@ -78,7 +81,9 @@ pub(super) fn search(walk: &mut dyn Walk, config: ConfigId) -> Result<Found, Eng
         let (groups, are_exact) = walk.groups(place)?;
         are_all &= are_exact;
         for (next, tokens) in groups.iter() {
-            let Some(first) = tokens.first(walk.n_words()).filter(|_| !before.contains_key(next)) else { continue };
+            let Some(first) = tokens.first(walk.n_words()).filter(|_| !before.contains_key(next)) else {
+                continue;
+            };
             // Numbers of configurations depend on what was asked before, the order in which they are met does not.
             let number = before.len();
             before.insert(*next, (place, first));

@@ -21,9 +21,10 @@ use maskwright_grammar::{ExprId, ExprPool, Mark, Symbol, TerminalId};
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
-use super::far::KEPT_BITS;
 use super::Ways;
-use super::chains::{Print, fewest_alone};
+use super::chains::Print;
+use super::far::KEPT_BITS;
+use super::spelled::fewest_alone;
 use super::words::{Word, Words};
 use crate::EngineError;
 use crate::ground::NEVER;
@@ -312,7 +313,9 @@ impl Search {
         meter::spend(UNITS_PER_EDGE * parser.network.n_parts(state) as u64)?;
         let branches = parser.network.branches(state);
         if !branches.is_empty() {
-            branches.into_iter().for_each(|branch| self.offer(cost + STEP, part, (state, Step::Branch(branch)), branch));
+            branches
+                .into_iter()
+                .for_each(|branch| self.offer(cost + STEP, part, (state, Step::Branch(branch)), branch));
             return Ok(());
         }
         let moves = parser.network.moves(state);

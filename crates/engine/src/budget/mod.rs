@@ -42,14 +42,14 @@ mod limits;
 mod over_bytes;
 mod profile;
 mod rests;
+mod spelled;
 mod words;
 
-pub(crate) use chains::spelled;
 pub(crate) use far::KEPT_BITS;
 pub(crate) use limits::LimitsMemo;
 pub(crate) use over_bytes::ByteLimits;
 pub(crate) use profile::Profile;
-
+pub(crate) use spelled::spelled;
 
 /// Which completions count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -23,15 +23,14 @@ use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
 use super::Ways;
+use super::by_tokens::{Found, TokenGroups};
 use super::far::Far;
-use super::by_tokens::Found;
-use super::chains::spelled;
 use super::rests::{Completion, Rests};
+use super::spelled::spelled;
 use crate::EngineError;
 use crate::bytes::BytesReader;
 use crate::ground::{MaskBuilder, MaskStatus, MaskWithin, NEVER, TokenCountStatus, hooks, plus};
 use crate::parser::{ConfigId, Parser};
-use by_tokens::Groups;
 use profiles::Profiles;
 
 /// How much of a text is looked at to see whether it is the only one.
@@ -51,7 +50,7 @@ pub(crate) struct ByteLimits {
     /// Whether whatever completes a text can be used.
     is_plain: Option<bool>,
     found: FxHashMap<ConfigId, Found>,
-    groups: FxHashMap<ConfigId, Groups>,
+    groups: FxHashMap<ConfigId, TokenGroups>,
     n_bytes: usize,
 }
 

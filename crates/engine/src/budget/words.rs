@@ -11,7 +11,7 @@ use maskwright_grammar::TerminalId;
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 use rustc_hash::FxHashMap;
 
-use super::chains::fewest_alone;
+use super::spelled::fewest_alone;
 use crate::EngineError;
 use crate::parser::Parser;
 
@@ -118,11 +118,7 @@ impl Words {
     ///
     /// # Errors
     /// If the call is out of work.
-    fn shortest(
-        &mut self,
-        automaton: &Automaton,
-        mut residue: StateId,
-    ) -> Result<Option<Word>, EngineError> {
+    fn shortest(&mut self, automaton: &Automaton, mut residue: StateId) -> Result<Option<Word>, EngineError> {
         let key = automaton.residue_key(residue);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
@@ -272,5 +268,7 @@ fn by_tokens(
         level = next;
     }
     let spelled = residues.into_iter().zip(words);
-    Ok(spelled.filter_map(|(residue, word)| Some((residue, Word { whole: word?.1.into(), start: 0 }))).collect())
+    Ok(spelled
+        .filter_map(|(residue, word)| Some((residue, Word { whole: word?.1.into(), start: 0 })))
+        .collect())
 }

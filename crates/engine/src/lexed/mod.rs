@@ -66,9 +66,9 @@ use crate::EngineError;
 use crate::parser::{ConfigId, Parser};
 use masks::{LexedMask, Masks};
 use outlook::Outlook;
+pub(crate) use places::LexedThread;
 use spans::Origin;
 pub use spans::{SpanView, StackVerdict};
-pub(crate) use places::LexedThread;
 pub(crate) use states::{Settled, States};
 
 /// The lazily built tables of one lexed grammar, beside those of its parser.

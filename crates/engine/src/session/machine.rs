@@ -329,7 +329,8 @@ impl Machine {
     ) -> Result<Option<Vec<TokenId>>, EngineError> {
         let Some(reader) = self.reader.bytes() else { return Ok(None) };
         let threads = reader.parser.configs.threads(state.config).to_vec();
-        let mut groups: Vec<Vec<Thread>> = threads.chunk_by(Thread::reads_alike).map(<[Thread]>::to_vec).collect();
+        let mut groups: Vec<Vec<Thread>> =
+            threads.chunk_by(Thread::reads_alike).map(<[Thread]>::to_vec).collect();
         if groups.len() < 2 {
             return Ok(None);
         }

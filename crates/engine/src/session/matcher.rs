@@ -443,13 +443,15 @@ impl Matcher {
         }
         let left = self.tokens_left(state).unwrap_or(0);
         let vocabulary = self.grammar.vocabulary();
-        let witness = match self.witness(state)?.and_then(|known| known.after(token, readings.symbol, vocabulary)) {
-            None if fits.is_none() => {
-                let way = self.ask(|machine| machine.way_of_one(state, readings, left.saturating_sub(1)))?;
-                way.map(Witness::new)
-            }
-            rest => rest,
-        };
+        let witness =
+            match self.witness(state)?.and_then(|known| known.after(token, readings.symbol, vocabulary)) {
+                None if fits.is_none() => {
+                    let way =
+                        self.ask(|machine| machine.way_of_one(state, readings, left.saturating_sub(1)))?;
+                    way.map(Witness::new)
+                }
+                rest => rest,
+            };
         Ok(witness.is_some().then_some(State { witness, ..next }))
     }
 

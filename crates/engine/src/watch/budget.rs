@@ -26,9 +26,7 @@ use super::search::{Completion as WayOut, Memory, Numbered, Search};
 use super::{Place, Stepped, Watcher};
 use crate::EngineError;
 use crate::budget::{KEPT_BITS, Ways, spelled};
-use crate::ground::{
-    MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus, plus,
-};
+use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus, plus};
 use crate::parser::ConfigId;
 
 /// How many tokens of one mask are read to find a completion after each.
@@ -71,7 +69,9 @@ impl Watcher<'_> {
                 continue;
             }
             let text = self.completing_text(place, ways)?;
-            let Some(way) = text.map_or(Ok(None), |text| spelled(vocabulary.trie(), &text))? else { continue };
+            let Some(way) = text.map_or(Ok(None), |text| spelled(vocabulary.trie(), &text))? else {
+                continue;
+            };
             if best.as_ref().is_none_or(|best| way.len() < best.len()) {
                 best = Some(way);
             }
@@ -232,7 +232,9 @@ impl Watcher<'_> {
                 at = next;
                 text.extend(bytes);
             } else {
-                let Some(rest) = self.limits.completion(self.reader, ways, admitted)? else { return Ok(None) };
+                let Some(rest) = self.limits.completion(self.reader, ways, admitted)? else {
+                    return Ok(None);
+                };
                 for byte in rest.text {
                     if self.step(&mut at, byte)? == Stepped::Refused {
                         break;

@@ -22,13 +22,12 @@ use maskwright_automata::ByteSet;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
-use super::by_tokens::{Found, Walk, search};
-use super::chains::{Chains, Print, RestId, spelled};
+use super::by_tokens::{Found, TokenGroups, Walk, search};
+use super::chains::{Chains, Print, RestId};
+use super::spelled::spelled;
 use super::words::Word;
 use crate::EngineError;
-use crate::ground::{
-    MANY, MaskBuilder, MaskForm, MaskStatus, MaskWithin, NEVER, TokenCountStatus, plus,
-};
+use crate::ground::{MANY, MaskBuilder, MaskStatus, MaskWithin, NEVER, TokenCountStatus, plus};
 use crate::lexed::{LexedThread, States};
 use crate::parser::{ConfigId, Parser};
 use groups::Groups;
@@ -324,7 +323,7 @@ impl Walk for Lexing<'_> {
         self.states.configs.is_accepting(config)
     }
 
-    fn groups(&mut self, config: ConfigId) -> Result<(Arc<[(ConfigId, MaskForm)]>, bool), EngineError> {
+    fn groups(&mut self, config: ConfigId) -> Result<(TokenGroups, bool), EngineError> {
         let grouped = self.groups.of(self.states, self.parser, config)?;
         Ok((grouped.list.clone(), grouped.is_exact))
     }

@@ -11,13 +11,10 @@ use rustc_hash::FxHashMap;
 use super::{ByteLimits, end_cost, spelled};
 use crate::EngineError;
 use crate::budget::Ways;
-use crate::budget::by_tokens::{Found, Walk, search};
+use crate::budget::by_tokens::{Found, TokenGroups, Walk, search};
 use crate::bytes::BytesReader;
 use crate::ground::{MANY, MaskBuilder, MaskForm, MaskStatus, MaskWithin};
 use crate::parser::ConfigId;
-
-/// The tokens of a configuration's mask by the configuration after them.
-pub(super) type Groups = Arc<[(ConfigId, MaskForm)]>;
 
 impl ByteLimits {
     /// A completion by tokens that were stepped through.
@@ -57,7 +54,7 @@ impl ByteLimits {
     }
 
     /// The tokens of a configuration's mask by the configuration after them, in order of their first tokens.
-    fn groups(&mut self, reader: &mut BytesReader, config: ConfigId) -> Result<Groups, EngineError> {
+    fn groups(&mut self, reader: &mut BytesReader, config: ConfigId) -> Result<TokenGroups, EngineError> {
         if let Some(known) = self.groups.get(&config) {
             return Ok(known.clone());
         }
@@ -72,7 +69,7 @@ impl ByteLimits {
         let mut groups: Vec<(ConfigId, MaskForm)> =
             groups.into_iter().map(|(next, tokens)| (next, tokens.finish())).collect();
         groups.sort_unstable_by_key(|(_, tokens)| tokens.first(n_words));
-        let groups: Groups = groups.into();
+        let groups: TokenGroups = groups.into();
         self.n_bytes += groups.iter().map(|(_, tokens)| tokens.memory_usage() + 32).sum::<usize>() + 64;
         self.groups.insert(config, groups.clone());
         Ok(groups)
@@ -118,7 +115,7 @@ impl Walk for Tokens<'_> {
         self.reader.parser.configs.is_accepting(config)
     }
 
-    fn groups(&mut self, config: ConfigId) -> Result<(Groups, bool), EngineError> {
+    fn groups(&mut self, config: ConfigId) -> Result<(TokenGroups, bool), EngineError> {
         Ok((self.limits.groups(self.reader, config)?, true))
     }
 

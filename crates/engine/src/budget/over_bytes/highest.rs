@@ -11,9 +11,9 @@
 use maskwright_automata::meter::{self, Meter};
 
 use super::{ByteLimits, end_cost};
+use crate::EngineError;
 use crate::budget::Ways;
 use crate::budget::far::longest_rest;
-use crate::EngineError;
 use crate::bytes::{After, BytesReader};
 use crate::ground::{NEVER, plus};
 use crate::parser::{ConfigId, Thread};

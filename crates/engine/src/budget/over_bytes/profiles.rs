@@ -129,7 +129,9 @@ impl ByteLimits {
         }
         let mut least = NEVER;
         for &thread in threads {
-            least = least.min(self.rests(&reader.parser, ways).thread(&mut reader.parser, Thread { residue, ..thread })?);
+            least = least.min(
+                self.rests(&reader.parser, ways).thread(&mut reader.parser, Thread { residue, ..thread })?,
+            );
         }
         Ok(plus(least, end_cost(reader)))
     }

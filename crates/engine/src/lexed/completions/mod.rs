@@ -25,8 +25,8 @@ use crate::parser::{ConfigId, Parser};
 pub(super) use best_first::limit;
 use best_first::{BestFirst, Found, Goal};
 use pushdown::Pushdown;
-use ways::Ways;
 pub(crate) use ways::Step;
+use ways::Ways;
 
 /// With more answers of searches than this, all are dropped when caches are cleared; with fewer, the proven ones are kept.
 const MAX_PROVEN: usize = 1 << 20;

@@ -84,10 +84,11 @@ impl Matcher {
         let vocabulary = self.grammar().vocabulary().clone();
         let mut matcher = self.fork().unbounded();
         let least = self.tokens_to_finish()?.n_tokens;
-        let way = match self.state.witness.as_ref().filter(|held| held.tokens().len() + self.end_cost() <= least) {
-            Some(held) => Some(held.tokens().to_vec()),
-            None => self.ask(|machine| machine.way(&self.state))?,
-        };
+        let way =
+            match self.state.witness.as_ref().filter(|held| held.tokens().len() + self.end_cost() <= least) {
+                Some(held) => Some(held.tokens().to_vec()),
+                None => self.ask(|machine| machine.way(&self.state))?,
+            };
         for id in way.ok_or_else(EngineError::no_completion_known)? {
             let token = match vocabulary.as_symbol(id) {
                 Some(symbol) => self.grammar().named().and_then(|named| named.first(symbol)),
