@@ -220,7 +220,7 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         manager.accept(req, [65] * 9 + [THINK_END])
         run(manager, [req], random.Random(0))
     assert len(req.output) == 12
-    assert "10 tokens were written before the text, which will be cut off: no text" in caplog.text
+    assert "10 tokens were written before the text, which will be cut off: 2 tokens are too few" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         (("structural_tag", "{"), {}, "the structural tag is not JSON"),
         (("structural_tag", "[" * 100_000), {}, "the structural tag is not JSON, or nested too deeply"),
         (("structural_tag", '{"structures": [1], "triggers": ["a"], "at_least_one": true}'), {}, "/structures/0"),
-        (("regex", "yes"), {"max_new_tokens": 1}, "regex with max_new_tokens=1: no text of the grammar fits 1 token:"),
+        (("regex", "yes"), {"max_new_tokens": 1}, "regex with max_new_tokens=1: 1 token is too few for the grammar: a text needs at most "),
         (("regex", "yes"), {"stop_token_ids": {256, ord("e")}}, "stop_token_ids=[101, 256]: "),
     ],
 )

@@ -390,7 +390,7 @@ impl Search {
     }
 
     /// Keeps what is chosen at the states of all parts whose ways are found, from their ends on.
-    fn choose(mut self: Box<Self>, choices: &mut Choices) {
+    fn choose(mut self, choices: &mut Choices) {
         let next = self.queue.peek().map_or(Cost::MAX, |Reverse(first)| first.0);
         let found = |part: &Part| part.end.filter(|&end| end < next);
         let mut parts: Vec<(Cost, u32)> = Vec::new();

@@ -148,10 +148,11 @@ impl Rests {
         if parser.configs.is_accepting(config) {
             return Ok(Some(Completion { text: Vec::new(), is_whole: true }));
         }
-        let mut best: Option<((u32, Print), (Option<Word>, RestId))> = None;
+        let mut least: Option<(u32, Print)> = None;
+        let mut best: Option<(Option<Word>, RestId)> = None;
         for thread in parser.configs.threads(config).to_vec() {
             let n_tokens = self.thread(parser, thread)?;
-            if n_tokens == NEVER || best.as_ref().is_some_and(|(known, _)| known.0 < n_tokens) {
+            if n_tokens == NEVER || least.is_some_and(|known| known.0 < n_tokens) {
                 continue;
             }
             let Some((written, behind)) = self.in_progress(parser, thread)? else { continue };
@@ -160,11 +161,11 @@ impl Rests {
                 Written::Some(most) => (None, Print::of(&most.to_le_bytes())),
             };
             let key = (n_tokens, print.then(self.chains.print(behind)));
-            if best.as_ref().is_none_or(|(known, _)| key < *known) {
-                best = Some((key, (word, behind)));
+            if least.is_none_or(|known| key < known) {
+                (least, best) = (Some(key), Some((word, behind)));
             }
         }
-        let Some((_, (word, behind))) = best else { return Ok(None) };
+        let Some((word, behind)) = best else { return Ok(None) };
         let Some(word) = word else { return Ok(Some(Completion { text: Vec::new(), is_whole: false })) };
         let mut text = word.bytes().to_vec();
         let is_whole = self.chains.write(behind, &mut text);

@@ -260,7 +260,7 @@ fn by_tokens(
             let goes_on = |&(to, token): &(usize, TokenId)| {
                 let (n_more, rest) = words[to].as_ref()?;
                 let bytes = vocabulary.text(token).unwrap_or_default();
-                (*n_more + 1 == n_tokens).then(|| (bytes, rest))
+                (*n_more + 1 == n_tokens).then_some((bytes, rest))
             };
             let best = edges[at].iter().filter_map(goes_on).min();
             words[at] = best.map(|(bytes, rest)| (n_tokens, [bytes, rest].concat()));

@@ -52,10 +52,13 @@ pub(super) struct Ways {
     n_bytes: usize,
 }
 
+/// Texts, each with the thread after it; the best first.
+type Options = VecDeque<(Arc<[u8]>, LexedThread)>;
+
 /// A thread whose way is looked for, and the next tokens that are still to be tried: their texts and the threads there.
 struct Open {
     thread: LexedThread,
-    options: VecDeque<(Arc<[u8]>, LexedThread)>,
+    options: Options,
 }
 
 impl Ways {
@@ -123,7 +126,7 @@ impl Ways {
         distances: &mut Distances,
         parser: &mut Parser,
         thread: LexedThread,
-    ) -> Result<VecDeque<(Arc<[u8]>, LexedThread)>, EngineError> {
+    ) -> Result<Options, EngineError> {
         let before = distances.of_config(parser, thread.parser);
         let is_nested = outlook.places.is_nested(thread.layout);
         let readable: FxHashSet<TerminalId> =
