@@ -274,7 +274,7 @@ NUMBER: /[0-9]+(\.[0-9]+)?/
 %ignore " "
 "#;
 
-const INDENTED_TOKENS: [&str; 40] = [
+const INDENTED_TOKENS: [&str; 42] = [
     "i",
     "f",
     "e",
@@ -304,6 +304,8 @@ const INDENTED_TOKENS: [&str; 40] = [
     "\n  ",
     "\n    ",
     "\n  a",
+    "\n\t",
+    "\t",
     " ",
     "  ",
     "(",

@@ -48,6 +48,8 @@ pub struct Layout {
 /// assert_eq!(width(tab, Tabs::Spaces(8)), width(spaces, Tabs::Spaces(8)));
 /// assert_ne!(width(tab, Tabs::Apart), width(spaces, Tabs::Apart));
 /// assert!(!Tabs::Apart.is_deeper(width(tab, Tabs::Apart), width(b" ", Tabs::Apart)));
+/// assert_eq!(Tabs::Apart.blanks(width(b"\t  ", Tabs::Apart), 10).unwrap(), b"\t  ");
+/// assert_eq!(Tabs::Spaces(8).blanks(width(tab, Tabs::Spaces(8)), 10).unwrap(), spaces);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Tabs {
@@ -86,6 +88,16 @@ impl Tabs {
                 line > block && (block_spaces..Tabs::MAX_SPACES).contains(&line_spaces)
             }
         }
+    }
+
+    /// Blanks so wide, at most `most`: spaces, and tabs before them where no spaces are as wide as a tab. `None` if it takes more.
+    pub fn blanks(self, width: u32, most: u32) -> Option<Vec<u8>> {
+        let (n_tabs, n_spaces) = match self {
+            Tabs::Spaces(_) => (0, width),
+            Tabs::Apart => (width / Tabs::APART, width % Tabs::APART),
+        };
+        let blank = |blank: u8, n: u32| std::iter::repeat_n(blank, n as usize);
+        (n_tabs + n_spaces <= most).then(|| blank(b'\t', n_tabs).chain(blank(b' ', n_spaces)).collect())
     }
 }
 

@@ -9,7 +9,7 @@ use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Toke
 use serde_json::json;
 
 /// Tokens of more than one byte, among them some that end a terminal and go on with others.
-const TOKENS: [&str; 75] = [
+const TOKENS: [&str; 78] = [
     "\",",
     "\":",
     "\"}",
@@ -72,6 +72,9 @@ const TOKENS: [&str; 75] = [
     "    ",
     "        ",
     "\n    ",
+    "\n\t",
+    "\n\t\t",
+    "\t\t\t\t\t\t\t\t",
     ":\n",
     "):\n",
     "):\n    ",
@@ -103,6 +106,7 @@ const TEXTS: [(&str, &[&str]); 3] = [
         "python",
         &[
             "def f(x):\n    if x:\n        return {'a': [x, 1]}\n    else:\n        return f(x)[0]\n",
+            "def f(x):\n\tif x:\n\t\treturn x\n\telse:\n\t\tx()\nf()\n",
             "class A:\n    def f(self):\n        while not self.x():\n            import a\nA().f()\n",
         ],
     ),

@@ -1,14 +1,14 @@
 //! Words that complete terminals.
 //!
 //! Mostly that is the shortest word: `"` for a string in progress. Of a terminal whose shortest word takes many tokens, such as a UUID, it is one of those
-//! with the fewest tokens, if the terminal has few residues ([`by_tokens`]): `ffffffff` is one token, where `00000000` takes three.
+//! with the fewest tokens, if the terminal has few residues ([`Search`]): `ffffffff` is one token, where `00000000` takes three.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, meter};
 use maskwright_grammar::TerminalId;
-use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
+use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use super::spelled::fewest_alone;
@@ -18,7 +18,7 @@ use crate::parser::Parser;
 /// Units of work that a byte takes.
 const UNITS_PER_BYTE: u64 = 4;
 /// So many residues are looked at for a word whose bytes are tokens.
-const MAX_RESIDUES: usize = 10_000;
+const MAX_RESIDUES: usize = 1_024;
 /// A terminal whose shortest word takes fewer tokens is completed by that.
 const MANY_TOKENS: u32 = 4;
 /// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, in so many steps.
@@ -60,6 +60,8 @@ pub(super) struct Words {
     known: FxHashMap<(u64, StateId), Option<Word>>,
     /// By terminal, the words of the fewest tokens, if they are used.
     by_tokens: FxHashMap<TerminalId, FxHashMap<StateId, Word>>,
+    /// A search for these that work has ended.
+    unfinished: Option<(TerminalId, Box<Search>)>,
     /// Bytes that are tokens; words of these come first, since they can be spelled wherever they stand.
     tokens: ByteSet,
     n_bytes: usize,
@@ -69,7 +71,13 @@ impl Words {
     pub(super) fn new(vocabulary: &Vocabulary) -> Words {
         // A token that is named by its id is read as this byte and another.
         let tokens = vocabulary.single_bytes().union(&ByteSet::singleton(0xFF));
-        Words { known: FxHashMap::default(), by_tokens: FxHashMap::default(), tokens, n_bytes: 0 }
+        Words {
+            known: FxHashMap::default(),
+            by_tokens: FxHashMap::default(),
+            unfinished: None,
+            tokens,
+            n_bytes: 0,
+        }
     }
 
     /// A word from a residue of a terminal; `None` where a limit keeps it from being found.
@@ -88,16 +96,7 @@ impl Words {
             return self.shortest(automaton, residue);
         }
         if !self.by_tokens.contains_key(&terminal) {
-            let vocabulary = &parser.shared.vocabulary;
-            let words = match self.shortest(automaton, start)? {
-                Some(word) if fewest_alone(vocabulary.trie(), word.bytes())? >= MANY_TOKENS => {
-                    let bytes: ByteSet = word.bytes().iter().chain(FILLERS).copied().collect();
-                    by_tokens(vocabulary, automaton, start, bytes)
-                        .map_err(EngineError::in_terminal(automaton))
-                }
-                _ => Ok(FxHashMap::default()),
-            };
-            let words = match words {
+            let words = match self.of_few_tokens(parser, terminal, start) {
                 Err(error) if error.is_limit() && !error.is_out_of_work() => FxHashMap::default(),
                 words => words?,
             };
@@ -107,6 +106,37 @@ impl Words {
         match self.by_tokens[&terminal].get(&residue) {
             Some(word) => Ok(Some(word.clone())),
             None => self.shortest(automaton, residue),
+        }
+    }
+
+    /// The words of the fewest tokens, by residue, of a terminal whose shortest word takes many; none if it has many residues.
+    ///
+    /// # Errors
+    /// If the call is out of work (the next one goes on from there), or the automaton reaches a limit.
+    fn of_few_tokens(
+        &mut self,
+        parser: &Parser,
+        terminal: TerminalId,
+        start: StateId,
+    ) -> Result<FxHashMap<StateId, Word>, EngineError> {
+        let (vocabulary, automaton) = (&parser.shared.vocabulary, parser.automaton(terminal));
+        let unfinished = self.unfinished.take().filter(|(of, _)| *of == terminal);
+        let mut search = match unfinished {
+            Some((_, search)) => search,
+            None => match self.shortest(automaton, start)? {
+                Some(word) if fewest_alone(vocabulary.trie(), word.bytes())? >= MANY_TOKENS => {
+                    Box::new(Search::new(start, word.bytes().iter().chain(FILLERS).copied().collect()))
+                }
+                _ => return Ok(FxHashMap::default()),
+            },
+        };
+        match search.run(vocabulary, automaton) {
+            Ok(true) => Ok(search.words(vocabulary, automaton)),
+            Ok(false) => Ok(FxHashMap::default()),
+            Err(error) => {
+                self.unfinished = Some((terminal, search));
+                Err(EngineError::in_terminal(automaton)(error))
+            }
         }
     }
 
@@ -192,83 +222,108 @@ fn spelled_word(
     Ok(None)
 }
 
-/// The words of the fewest tokens from the residues of a terminal, by residue, of `fillers` where many bytes may come; none if the residues are too many.
-/// Of several, the one whose first token has the least bytes, and so on.
-fn by_tokens(
-    vocabulary: &Vocabulary,
-    automaton: &Automaton,
-    start: StateId,
+/// A search for the words of the fewest tokens from the residues of a terminal. It goes on where work has ended.
+struct Search {
+    /// Which bytes are looked at where many may come.
     fillers: ByteSet,
-) -> Result<FxHashMap<StateId, Word>, AutomatonError> {
-    let trie = vocabulary.trie();
-    let mut ids: FxHashMap<StateId, usize> = FxHashMap::from_iter([(start, 0)]);
-    let mut residues = vec![start];
-    // By residue, where tokens from there end, each with the token of the least bytes.
-    let mut edges: Vec<Vec<(usize, TokenId)>> = Vec::new();
-    let mut n_steps = 0;
-    while let Some(&residue) = residues.get(edges.len()) {
-        if residues.len() > MAX_ENDS {
-            return Ok(FxHashMap::default());
+    ids: FxHashMap<StateId, usize>,
+    residues: Vec<StateId>,
+    /// By residue, where tokens from there end, each with the token of the least bytes.
+    edges: Vec<Vec<(usize, TokenId)>>,
+    /// The same of the residue that is walked from, and what is left of the walk; nothing before it begins.
+    ends: FxHashMap<usize, TokenId>,
+    stack: Vec<(TrieNodeId, StateId)>,
+    n_steps: u64,
+}
+
+impl Search {
+    fn new(start: StateId, fillers: ByteSet) -> Search {
+        Search {
+            fillers,
+            ids: FxHashMap::from_iter([(start, 0)]),
+            residues: vec![start],
+            edges: Vec::new(),
+            ends: FxHashMap::default(),
+            stack: Vec::new(),
+            n_steps: 0,
         }
-        let mut ends: FxHashMap<usize, TokenId> = FxHashMap::default();
-        let mut stack = vec![(Trie::ROOT, residue)];
-        while let Some((node, residue)) = stack.pop() {
-            if let Some(&token) = trie.tokens(node).first() {
-                let next = residues.len();
-                let id = *ids.entry(residue).or_insert(next);
-                if id == next {
-                    residues.push(residue);
+    }
+
+    /// Walks with all tokens from all residues. Returns whether that could be done: whether there were few.
+    ///
+    /// # Errors
+    /// If the call is out of work, or the automaton reaches a limit.
+    fn run(&mut self, vocabulary: &Vocabulary, automaton: &Automaton) -> Result<bool, AutomatonError> {
+        let trie = vocabulary.trie();
+        while let Some(&residue) = self.residues.get(self.edges.len()) {
+            if self.residues.len() > MAX_ENDS || self.n_steps > MAX_STEPS {
+                return Ok(false);
+            }
+            if self.stack.is_empty() {
+                self.stack.push((Trie::ROOT, residue));
+            }
+            while let Some(&(node, residue)) = self.stack.last() {
+                meter::spend(trie.n_children(node) as u64).map_err(AutomatonError::from)?;
+                let mut bytes = automaton.next_bytes(residue)?;
+                if bytes.len() > MANY_BYTES {
+                    bytes = bytes.intersection(&self.fillers);
                 }
-                ends.entry(id).or_insert(token);
-            }
-            let n_before = stack.len();
-            let mut bytes = automaton.next_bytes(residue)?;
-            if bytes.len() > MANY_BYTES {
-                bytes = bytes.intersection(&fillers);
-            }
-            for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
-                n_steps += 1;
-                if let Some(next) = automaton.step(residue, byte)? {
-                    stack.push((child, next));
+                let mut after = Vec::new();
+                for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
+                    self.n_steps += 1;
+                    after.extend(automaton.step(residue, byte)?.map(|next| (child, next)));
+                }
+                self.stack.pop();
+                // In the order of their bytes.
+                self.stack.extend(after.into_iter().rev());
+                if let Some(&token) = trie.tokens(node).first() {
+                    let next = self.residues.len();
+                    let id = *self.ids.entry(residue).or_insert(next);
+                    if id == next {
+                        self.residues.push(residue);
+                    }
+                    self.ends.entry(id).or_insert(token);
                 }
             }
-            // In the order of their bytes.
-            stack[n_before..].reverse();
-            meter::spend(trie.n_children(node) as u64)?;
-            if n_steps > MAX_STEPS {
-                return Ok(FxHashMap::default());
+            self.edges.push(self.ends.drain().collect());
+        }
+        Ok(true)
+    }
+
+    /// The words, by residue. Of several, the one whose first token has the least bytes, and so on.
+    fn words(self, vocabulary: &Vocabulary, automaton: &Automaton) -> FxHashMap<StateId, Word> {
+        let Search { residues, edges, .. } = self;
+        let mut before: Vec<Vec<usize>> = vec![Vec::new(); residues.len()];
+        for (from, ends) in edges.iter().enumerate() {
+            ends.iter().for_each(|&(to, _)| before[to].push(from));
+        }
+        let mut words: Vec<Option<(u32, Vec<u8>)>> = residues
+            .iter()
+            .map(|&residue| automaton.is_accepting(residue).then(|| (0, Vec::new())))
+            .collect();
+        let mut level: Vec<usize> = (0..residues.len()).filter(|&at| words[at].is_some()).collect();
+        for n_tokens in 1.. {
+            let mut next: Vec<usize> = level.iter().flat_map(|&at| &before[at]).copied().collect();
+            next.retain(|&at| words[at].is_none());
+            next.sort_unstable();
+            next.dedup();
+            if next.is_empty() {
+                break;
             }
+            for &at in &next {
+                let goes_on = |&(to, token): &(usize, TokenId)| {
+                    let (n_more, rest) = words[to].as_ref()?;
+                    let bytes = vocabulary.text(token).unwrap_or_default();
+                    (*n_more + 1 == n_tokens).then_some((bytes, rest))
+                };
+                let best = edges[at].iter().filter_map(goes_on).min();
+                words[at] = best.map(|(bytes, rest)| (n_tokens, [bytes, rest].concat()));
+            }
+            level = next;
         }
-        edges.push(ends.into_iter().collect());
+        let spelled = residues.into_iter().zip(words);
+        spelled
+            .filter_map(|(residue, word)| Some((residue, Word { whole: word?.1.into(), start: 0 })))
+            .collect()
     }
-    let mut before: Vec<Vec<usize>> = vec![Vec::new(); residues.len()];
-    for (from, ends) in edges.iter().enumerate() {
-        ends.iter().for_each(|&(to, _)| before[to].push(from));
-    }
-    let mut words: Vec<Option<(u32, Vec<u8>)>> =
-        residues.iter().map(|&residue| automaton.is_accepting(residue).then(|| (0, Vec::new()))).collect();
-    let mut level: Vec<usize> = (0..residues.len()).filter(|&at| words[at].is_some()).collect();
-    for n_tokens in 1.. {
-        let mut next: Vec<usize> = level.iter().flat_map(|&at| &before[at]).copied().collect();
-        next.retain(|&at| words[at].is_none());
-        next.sort_unstable();
-        next.dedup();
-        if next.is_empty() {
-            break;
-        }
-        for &at in &next {
-            let goes_on = |&(to, token): &(usize, TokenId)| {
-                let (n_more, rest) = words[to].as_ref()?;
-                let bytes = vocabulary.text(token).unwrap_or_default();
-                (*n_more + 1 == n_tokens).then_some((bytes, rest))
-            };
-            let best = edges[at].iter().filter_map(goes_on).min();
-            words[at] = best.map(|(bytes, rest)| (n_tokens, [bytes, rest].concat()));
-        }
-        level = next;
-    }
-    let spelled = residues.into_iter().zip(words);
-    Ok(spelled
-        .filter_map(|(residue, word)| Some((residue, Word { whole: word?.1.into(), start: 0 })))
-        .collect())
 }

@@ -30,6 +30,8 @@ use crate::parser::Parser;
 const MAX_OPTIONS: usize = 8;
 /// How many one question may try.
 const MAX_TRIED: usize = 2_000;
+/// No line of a way begins with more blanks.
+const MAX_BLANKS: u32 = 4_096;
 /// Units of work that an end of a token takes.
 const UNITS_PER_END: u64 = 32;
 
@@ -235,11 +237,13 @@ fn line_to(
     next: LexedThread,
 ) -> Result<Option<Vec<u8>>, EngineError> {
     let layouts = &outlook.places.layouts;
-    let width = layouts.width(layouts.get(next.layout).blocks) as usize;
-    let begun = layouts.get(thread.layout).line.map(|line| line as usize);
-    let more = begun.filter(|&begun| begun < width).map(|begun| vec![b' '; width - begun]);
-    let line = |end: &[u8]| [end, &vec![b' '; width][..]].concat();
-    for text in more.into_iter().chain([line(b"\n"), line(b"\r\n")]) {
+    let Some(rules) = &outlook.places.tables().layout else { return Ok(None) };
+    let width = layouts.width(layouts.get(next.layout).blocks);
+    let begun = layouts.get(thread.layout).line.filter(|&begun| begun < width);
+    let more = begun.and_then(|begun| rules.tabs.blanks(width - begun, MAX_BLANKS));
+    let Some(blanks) = rules.tabs.blanks(width, MAX_BLANKS) else { return Ok(None) };
+    let lines = [b"\n" as &[u8], b"\r\n"].map(|end| [end, &blanks].concat());
+    for text in more.into_iter().chain(lines) {
         if leads_to(outlook, parser, thread, &text, next)? {
             return Ok(Some(text));
         }
