@@ -7,6 +7,7 @@
 //! end, or a `B`; each can have blanks before it. The text to the end of `A` is `a`.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 use maskwright_grammar::TerminalId;
@@ -155,7 +156,42 @@ pub(super) fn text_to(
 /// Texts by the next token, each with the end of it that it leads to.
 pub(super) type Texts = BTreeMap<TerminalId, Vec<(HypothesisId, Arc<[u8]>)>>;
 
-/// The least of the shortest texts from `root` to each end of the next token, as [`text_to`] finds one.
+/// The different steps of hypotheses, each with the least of its bytes that are preferred: of some hundred classes of bytes there are few.
+#[derive(Default)]
+pub(super) struct Steps {
+    /// A byte of each class, with the class; ascending.
+    bytes: Vec<(u8, usize)>,
+    known: FxHashMap<HypothesisId, Arc<[(u8, Range<usize>)]>>,
+}
+
+impl Steps {
+    fn of(
+        &mut self,
+        points: &mut Points,
+        id: HypothesisId,
+    ) -> Result<Arc<[(u8, Range<usize>)]>, EngineError> {
+        if let Some(known) = self.known.get(&id) {
+            return Ok(known.clone());
+        }
+        let mut steps: Vec<(u8, Range<usize>)> = Vec::new();
+        // Equal steps have one range.
+        let mut seen = FxHashSet::default();
+        for &(byte, class) in &self.bytes {
+            let range = points.hypotheses.step_class(id, class)?;
+            if !range.is_empty() && seen.insert(range.start) {
+                steps.push((byte, range));
+            }
+        }
+        Ok(self.known.entry(id).or_insert(steps.into()).clone())
+    }
+
+    /// Approximate memory, in bytes.
+    pub(super) fn n_bytes(&self) -> usize {
+        self.known.len() * 160
+    }
+}
+
+/// The least of the shortest texts from `root` to each end of the next token, as [`text_to`] finds one. `prefers` is that of `steps`.
 ///
 /// # Errors
 /// If a limit of the lexer is reached.
@@ -164,29 +200,31 @@ pub(super) fn texts_to_ends(
     root: HypothesisId,
     is_nested: bool,
     prefers: &dyn Fn(u8) -> bool,
+    steps: &mut Steps,
 ) -> Result<Texts, EngineError> {
-    let mut bytes: Vec<(u8, usize)> = preferred_bytes(points, prefers).into_iter().zip(0..).collect();
-    bytes.sort_unstable();
+    if steps.bytes.is_empty() {
+        steps.bytes = preferred_bytes(points, prefers).into_iter().zip(0..).collect();
+        steps.bytes.sort_unstable();
+    }
     let mut texts = Texts::default();
     let mut seen = FxHashSet::from_iter([root]);
-    // Hypotheses share most of their steps; equal steps have one range.
-    let mut seen_ranges = FxHashSet::default();
+    // Hypotheses share most of their steps.
+    let mut seen_steps = FxHashSet::default();
     let mut seen_ends = FxHashSet::default();
     // In the order of their texts, so that the first text to an end is the least.
     let mut work: VecDeque<(HypothesisId, Vec<u8>)> = VecDeque::from([(root, Vec::new())]);
     while let Some((id, text)) = work.pop_front() {
-        for &(byte, class) in &bytes {
-            let range = points.hypotheses.step_class(id, class)?;
-            if range.is_empty() || !seen_ranges.insert(range.start) {
+        for (byte, range) in steps.of(points, id)?.iter() {
+            if !seen_steps.insert(range.start) {
                 continue;
             }
-            for index in range {
+            for index in range.clone() {
                 let outcome = points.hypotheses.outcome(index);
                 if !points.hypotheses.is_for(&outcome, is_nested) {
                     continue;
                 }
                 let Outcome { terminal, next, .. } = outcome;
-                let longer = || [&text[..], &[byte]].concat();
+                let longer = || [&text[..], &[*byte]].concat();
                 match terminal.filter(|&terminal| !points.tables.is_ignored(terminal, is_nested)) {
                     Some(terminal) if seen_ends.insert((terminal, next)) => {
                         texts.entry(terminal).or_default().push((next, longer().into()));

@@ -19,7 +19,7 @@ use maskwright_grammar::TerminalId;
 use maskwright_scan::HypothesisId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::next_tokens::{Texts, text_to, texts_to_ends};
+use super::super::next_tokens::{Steps, Texts, text_to, texts_to_ends};
 use super::super::outlook::Outlook;
 use super::super::places::{LexedThread, Place};
 use super::distance::{Distances, NEVER};
@@ -50,6 +50,8 @@ pub(super) struct Ways {
     known: FxHashMap<LexedThread, Option<Step>>,
     /// The texts to the ends of the next token, by hypothesis and whether a bracket is open.
     texts: FxHashMap<(HypothesisId, bool), Arc<Texts>>,
+    /// The steps of hypotheses before these ends.
+    steps: Steps,
     bytes: Option<ByteSet>,
     n_bytes: usize,
 }
@@ -155,24 +157,27 @@ impl Ways {
             for &(_, terminal, place) in near {
                 let is_newline = outlook.places.tables().is_newline(terminal) && !is_nested;
                 for (end, text) in &texts[&terminal] {
-                    let next = outlook.thread_at(parser, *end, place)?;
-                    if outlook.is_viable_at_once(parser, next)? == Some(false) {
-                        continue;
-                    }
                     let text = match is_newline {
-                        true => line_to(outlook, parser, thread, next)?.map(Arc::from),
+                        true => {
+                            let next = outlook.thread_at(parser, *end, place)?;
+                            line_to(outlook, parser, thread, next)?.map(Arc::from)
+                        }
                         false => Some(text.clone()),
                     };
-                    alike.extend(text.map(|text| ((text.len(), text), next)));
+                    alike.extend(text.map(|text| (text, *end, place)));
                 }
             }
-            alike.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-            options.extend(alike.into_iter().map(|((_, text), next)| (text, next)));
-            if options.len() >= MAX_OPTIONS {
-                break;
+            alike.sort_by(|a, b| (a.0.len(), &a.0).cmp(&(b.0.len(), &b.0)));
+            for (text, end, place) in alike {
+                if options.len() == MAX_OPTIONS {
+                    return Ok(options);
+                }
+                let next = outlook.thread_at(parser, end, place)?;
+                if outlook.is_viable_at_once(parser, next)? != Some(false) {
+                    options.push_back((text, next));
+                }
             }
         }
-        options.truncate(MAX_OPTIONS);
         Ok(options)
     }
 
@@ -189,7 +194,8 @@ impl Ways {
         }
         let bytes = self.bytes(parser);
         let prefers = |byte| bytes.contains(byte);
-        let texts = texts_to_ends(&mut outlook.places.points, hypothesis, is_nested, &prefers)?;
+        let texts =
+            texts_to_ends(&mut outlook.places.points, hypothesis, is_nested, &prefers, &mut self.steps)?;
         let texts = Arc::new(texts);
         self.n_bytes += 64 + texts.values().flatten().map(|(_, text)| text.len() + 40).sum::<usize>();
         self.texts.insert((hypothesis, is_nested), texts.clone());
@@ -225,7 +231,7 @@ impl Ways {
     }
 
     pub(super) fn n_bytes(&self) -> usize {
-        self.n_bytes
+        self.n_bytes + self.steps.n_bytes()
     }
 }
 
