@@ -94,16 +94,30 @@ impl Partitioning {
 }
 
 impl Partition {
+    /// The places where tokens go on with a byte of `follow` after the residue accepts, each with the bytes before it.
+    fn exit_places<'a>(
+        &'a self,
+        trie: &'a Trie,
+        follow: ByteSet,
+    ) -> impl Iterator<Item = (TrieNodeId, u32)> + 'a {
+        self.places.iter().flat_map(move |&(place, depth)| {
+            let goes_on = trie.children(place).filter(move |(byte, _)| follow.contains(*byte));
+            goes_on.map(move |(_, child)| (child, depth))
+        })
+    }
+
+    /// How many remainders [`exits`](Partition::exits) has.
+    pub(crate) fn n_exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> usize {
+        let trie = vocabulary.trie();
+        self.exit_places(trie, follow).map(|(child, _)| trie.subtree_tokens(child).len()).sum()
+    }
+
     /// The remainders of tokens after places where the residue accepts, that begin with a byte of `follow`.
     pub(crate) fn exits(&self, vocabulary: &Vocabulary, follow: ByteSet) -> Trie {
         let trie = vocabulary.trie();
         let mut found: Vec<(TokenId, u32)> = Vec::new();
-        for &(place, depth) in &self.places {
-            for (byte, child) in trie.children(place) {
-                if follow.contains(byte) {
-                    found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth)));
-                }
-            }
+        for (child, depth) in self.exit_places(trie, follow) {
+            found.extend(trie.subtree_tokens(child).iter().map(|&token| (token, depth)));
         }
         meter::charge(UNITS_PER_EXIT * found.len() as u64);
         let remainder = |(token, depth): &(TokenId, u32)| {

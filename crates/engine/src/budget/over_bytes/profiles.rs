@@ -2,7 +2,8 @@
 //!
 //! Tokens that stay inside a terminal are grouped by the residue that they end at (its [`Partition`], shared by all
 //! grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a trie with what stands after it,
-//! as in plain masks.
+//! as in plain masks. Where nearly all tokens can leave it at nearly all places, as a name can where another may follow without a blank, all tokens are
+//! walked as they are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,6 +26,9 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// Units of work that a residue takes of which all is known.
 const UNITS_PER_LOOK: u64 = 4;
+
+/// With more places where tokens may leave a terminal, each token is read from its beginning.
+const MANY_EXITS: usize = 1 << 15;
 
 /// The profiles that were made.
 #[derive(Default)]
@@ -91,8 +95,18 @@ impl ByteLimits {
         for same in threads.chunk_by(Thread::reads_alike) {
             let automaton = reader.parser.automaton(same[0].terminal).clone();
             let partition = partition(&shared, &automaton, same[0].residue)?;
-            meter::spend(UNITS_PER_LOOK * partition.inside.len() as u64)?;
             let Some(after) = behind(reader, same)? else { continue };
+            let follow = reader.next_bytes(after)?;
+            if partition.n_exits(vocabulary, follow) > MANY_EXITS {
+                let Some(alone) = reader.parser.intern(&mut same.to_vec(), false)? else { continue };
+                reader.visit_ends(vocabulary.trie(), alone, |reader, tokens, next| {
+                    let least = self.upper_least(reader, ways, next)?;
+                    groups.entry(least).or_insert_with(fresh).insert_all(tokens);
+                    Ok(true)
+                })?;
+                continue;
+            }
+            meter::spend(UNITS_PER_LOOK * partition.inside.len() as u64)?;
             for (residue, tokens) in &partition.inside {
                 let least = self.after_token_inside(reader, ways, (same, after), *residue)?;
                 groups.entry(least).or_insert_with(fresh).union(tokens);
@@ -100,7 +114,7 @@ impl ByteLimits {
             if partition.places.is_empty() {
                 continue;
             }
-            let key = (automaton.residue_key(same[0].residue), reader.next_bytes(after)?);
+            let key = (automaton.residue_key(same[0].residue), follow);
             let exits = self.profiles[ways as usize].exits(vocabulary, &partition, key);
             reader.visit_ends(&exits, after, |reader, tokens, next| {
                 let least = self.upper_least(reader, ways, next)?;
