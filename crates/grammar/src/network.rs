@@ -289,6 +289,13 @@ impl Network {
         Some((self.pool.seq2(separator, offer.member), self.pool.seq2(rest, tail)))
     }
 
+    /// Where `state` begins with a list in any order that may end there, what comes behind the list.
+    pub fn behind_list(&self, state: ExprId) -> Option<ExprId> {
+        let (list, place) = self.list_at(state)?;
+        let may_end = place.phase != ShufflePhase::AfterSeparator && list.may_end(place);
+        may_end.then(|| self.head_and_tail(state).1)
+    }
+
     /// The first part of a state, and what comes after it.
     fn head_and_tail(&self, state: ExprId) -> (ExprId, ExprId) {
         match *self.pool.get(state) {

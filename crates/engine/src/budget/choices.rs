@@ -301,9 +301,15 @@ impl Search {
             }
             None => {}
         }
+        if let Some(behind) = parser.network.behind_list(state) {
+            // A member that need not come makes no way cheaper.
+            self.offer(cost + STEP, part, (state, Step::Branch(behind)), behind);
+            return Ok(());
+        }
         if let Some((list, place)) = parser.network.list_at(state) {
             let left = list.left(place);
-            if left.n_required > 1 || left.n_sets(list) > MAX_SETS {
+            let must_come = left.n_required == 1 && left.n_needed(list) == 1;
+            if must_come || left.n_required > 1 || left.n_sets(list) > MAX_SETS {
                 if let Some((member, next)) = parser.network.next_member(state) {
                     self.call(choices, (cost, part, state), (member, next));
                 }
