@@ -23,7 +23,7 @@ const MAX_RESIDUES: usize = 1_024;
 const MANY_TOKENS: u32 = 4;
 /// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, in so many steps.
 const MAX_ENDS: usize = 2_048;
-const MAX_STEPS: u64 = 4_000_000;
+const MAX_STEPS: u64 = 200_000;
 /// Where more bytes than this may come, only these are looked at, of which vocabularies have long runs, and those of the shortest word.
 const MANY_BYTES: usize = 24;
 const FILLERS: &[u8] = b" -=*_./#0aefhnorst";
@@ -268,14 +268,20 @@ impl Search {
                 if bytes.len() > MANY_BYTES {
                     bytes = bytes.intersection(&self.fillers);
                 }
-                let mut after = Vec::new();
+                let n_open = self.stack.len();
                 for (byte, child) in trie.children(node).filter(|(byte, _)| bytes.contains(*byte)) {
                     self.n_steps += 1;
-                    after.extend(automaton.step(residue, byte)?.map(|next| (child, next)));
+                    match automaton.step(residue, byte) {
+                        Ok(next) => self.stack.extend(next.map(|next| (child, next))),
+                        Err(error) => {
+                            self.stack.truncate(n_open);
+                            return Err(error);
+                        }
+                    }
                 }
+                // In the order of their bytes, the node itself last.
+                self.stack[n_open - 1..].reverse();
                 self.stack.pop();
-                // In the order of their bytes.
-                self.stack.extend(after.into_iter().rev());
                 if let Some(&token) = trie.tokens(node).first() {
                     let next = self.residues.len();
                     let id = *self.ids.entry(residue).or_insert(next);
