@@ -156,20 +156,19 @@ pub(super) fn text_to(
 /// Texts by the next token, each with the end of it that it leads to.
 pub(super) type Texts = BTreeMap<TerminalId, Vec<(HypothesisId, Arc<[u8]>)>>;
 
+/// Steps from a hypothesis: a byte each, and the hypotheses after it.
+type StepsFrom = Arc<[(u8, Range<usize>)]>;
+
 /// The different steps of hypotheses, each with the least of its bytes that are preferred: of some hundred classes of bytes there are few.
 #[derive(Default)]
 pub(super) struct Steps {
     /// A byte of each class, with the class; ascending.
     bytes: Vec<(u8, usize)>,
-    known: FxHashMap<HypothesisId, Arc<[(u8, Range<usize>)]>>,
+    known: FxHashMap<HypothesisId, StepsFrom>,
 }
 
 impl Steps {
-    fn of(
-        &mut self,
-        points: &mut Points,
-        id: HypothesisId,
-    ) -> Result<Arc<[(u8, Range<usize>)]>, EngineError> {
+    fn of(&mut self, points: &mut Points, id: HypothesisId) -> Result<StepsFrom, EngineError> {
         if let Some(known) = self.known.get(&id) {
             return Ok(known.clone());
         }
