@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 use maskwright::json_schema::SchemaConfig;
+use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 use serde_json::json;
 
@@ -219,6 +220,43 @@ fn greedy_openers_are_completed_within_any_limit() {
             }
             assert!(matcher.is_terminated(), "{schema} {limit}: {}", text.escape_ascii());
             assert!(free.fork().accept_bytes(&text).unwrap());
+        }
+    }
+}
+
+/// Without an end-of-sequence token, a text that has used up its limit is complete, and as after its end any token is something to sample.
+#[test]
+fn without_an_end_token_nothing_follows_the_last_token_of_the_limit() {
+    let single = (0..=u8::MAX).map(|byte| vec![byte]).collect::<Vec<_>>();
+    let some = ["a", "b", "ab", "\"", "[", "]", ",", "1"].map(|token| token.as_bytes().to_vec()).to_vec();
+    let lark = |lexer| {
+        let mut options = LarkOptions::default();
+        options.lexer = lexer;
+        GrammarSource::lark("start: (A | B)+\nA: \"a\"\nB: \"b\"\n", options)
+    };
+    let distinct = json!({"type": "array", "items": {"enum": [1, 11, 111]}, "uniqueItems": true});
+    let sources = [
+        GrammarSource::regex("[ab]+"),
+        lark(LexerKind::DynamicComplete),
+        lark(LexerKind::Basic),
+        lark(LexerKind::Contextual),
+        GrammarSource::json_schema(distinct.to_string(), SchemaConfig::default()),
+    ];
+    for tokens in [single, some] {
+        let tokenizer = Tokenizer::from_tokens(tokens, &[]).unwrap();
+        for source in &sources {
+            for limit in 2..4 {
+                let grammar = Compiler::new(&tokenizer).compile(source, &CompileOptions::default()).unwrap();
+                let mut matcher = Matcher::with_max_tokens(&grammar, Some(limit)).unwrap();
+                for _ in 0..limit {
+                    let token = matcher.mask().unwrap().iter().next().unwrap();
+                    assert!(matcher.accept_token(token).unwrap(), "{source:?} {limit}");
+                }
+                assert!(matcher.is_accepting());
+                let mask = matcher.mask().unwrap();
+                assert_eq!(mask.iter().count(), tokenizer.vocabulary().n_vocab(), "{source:?} {limit}");
+                assert!(mask.iter().all(|token| !matcher.fork().accept_token(token).unwrap()));
+            }
         }
     }
 }

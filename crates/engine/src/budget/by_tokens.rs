@@ -1,7 +1,7 @@
 //! Completions found by trying tokens.
 //!
 //! When: no completion is known whose tokens would be accepted. A part of the text has a limit of its own on tokens, so where tokens begin matters; not every
-//! byte is a token (stop tokens that are text, small vocabularies), so that what completes a text need not be spelled at all; or a lexer reads no short text
+//! byte is a token (stop tokens that are text, small vocabularies), so that what completes a text may have no spelling; or a lexer reads no short text
 //! as it was meant.
 //!
 //! An example: `\n` is a stop token, and no other token but `\n\n` has that byte. Behind `a` in the grammar `a(\n\n|\nb)`, `\n\n` is the only way, which
@@ -81,7 +81,7 @@ pub(super) fn search(walk: &mut dyn Walk, config: ConfigId) -> Result<Found, Eng
         let (groups, are_exact) = walk.groups(place)?;
         are_all &= are_exact;
         for (next, tokens) in groups.iter() {
-            let Some(first) = tokens.first(walk.n_words()).filter(|_| !before.contains_key(next)) else {
+            let Some(first) = tokens.first().filter(|_| !before.contains_key(next)) else {
                 continue;
             };
             // Numbers of configurations depend on what was asked before, the order in which they are met does not.

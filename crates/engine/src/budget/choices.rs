@@ -4,8 +4,8 @@
 //! then `]`.
 //!
 //! The way is one of those whose words take the fewest tokens, each word spelled by itself. Such a way need not have the fewest tokens when it is
-//! spelled as a whole (`rests`), but is near to it: `research/limits` has figures. It is found by a shortest-path search in which a rule that is called
-//! is searched once for all its callers ([`Search`]), so of a large grammar only what is about as short as the answer is looked at.
+//! spelled as a whole (`rests`), but is near to it (`research/limits` compares). It is found by a shortest-path search in which a rule that is called
+//! is searched once for all its callers ([`Search`]), so of a large grammar only ways are looked at that are no longer than the answer.
 //!
 //! **One answer.** Ties go to the way whose text has the least [`Print`]. States and their numbers depend on what was asked before, texts do not. So
 //! the choice is a function of the grammar. It can be made because all ties are known when it is: every step costs something, so what is on a

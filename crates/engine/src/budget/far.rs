@@ -1,9 +1,10 @@
 //! Limits that are far: every token fits, and nothing need be known of single ones.
 //!
 //! **Bound.** After any token from a configuration, let each terminal be finished by a short word, byte by byte, and each
-//! rule by the fewest such bytes. That takes at most r + u + p + s bytes, where r is the most that is left of any
+//! rule by the fewest such bytes. That takes at most r + u + p + s bytes, and a token for the end, where r is the most that is left of any
 //! terminal ([`rests`](maskwright_automata::Regex::rests)), u of any rule, s of the rules on the configuration's stack, and p of the
-//! callers of those that the token begins: each byte may begin a terminal, and with it rules whose rest is at most p bytes.
+//! callers of the rules that the token begins: with a byte a terminal may begin, and with that nested rules, whose callers have bytes left; p is the
+//! largest sum of these over the bytes of a token.
 //! If every byte is a token, that many tokens complete the text. So where more are left, the mask is the one without a limit.
 //!
 //! An example: a text within `{"a": [1, 2` needs at most `]` and `}`, and a token may open some more brackets. With 500 tokens
@@ -14,8 +15,8 @@
 //! in the middle of something. ∎
 //!
 //! **Watches.** What a watch [tells apart](maskwright_grammar::Watch::apart) it refuses no more often than it has kept something, so where a
-//! terminal begins what it watches, words are counted that are long enough to leave one ([`rests_but`](maskwright_automata::Regex::rests_but)). Then what can be
-//! completed at all can be within the bound, and again the mask is the one without a limit.
+//! terminal begins what it watches, words are counted that are long enough to leave one ([`rests_but`](maskwright_automata::Regex::rests_but)). Then every text that can be
+//! completed at all has a completion within the bound, and again the mask is the one without a limit.
 //!
 //! The bound is some hundred tokens for JSON, where the least number is some ten; it takes a number for each stack node.
 

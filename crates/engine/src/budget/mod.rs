@@ -5,16 +5,16 @@
 //! finished with 2 tokens (`]` and EOS). With 3 left the comma is allowed, since `1]` and EOS finish the text after it; with 2
 //! left it is not.
 //!
-//! **What is promised.** A text under a limit is complete within it, always. For that one needs a completion that fits, not the shortest one. So for each
+//! **What is promised.** A text under a limit is complete within it, always. To know that, one completion that fits is enough. So for each
 //! configuration c *one* completion is chosen, as short as is easily found, and its number of tokens u(c), EOS included, is known. With N tokens left, a
-//! token t is allowed if u(c·t) ≤ N−1, EOS if the text may end here; and the next token of the completion that the session follows. So:
+//! token t is allowed if u(c·t) ≤ N−1, EOS if the text may end here; and the next token of one completion that fits. (Where a token can be read in several
+//! ways, its u may be the least of one of them, so that reading's completion is the one that fits: `Machine::way_of_one`.) So:
 //!
 //! **No mask is empty.** A session that begins has u(c) ≤ N. If it takes a token with u(c·t) ≤ N−1, the same is true after it. If it takes the next token of
-//! the completion of c that fits, what is left of that fits after it; the session holds it, and follows it until some u fits again. ∎
+//! the completion that fits, what is left of that fits after it. The session holds that until it takes a token whose u fits. ∎
 //!
-//! Close to a limit a mask may lack tokens that a completion which was not looked for would have allowed. Then it says that it is a bound. How many these
-//! are was measured before the search for the least number, which stood here, was given up: `research/limits`. That number costs a search over all
-//! tokenizations of all completions, whose control state is what may be left of a token in progress. It took up to seconds where this takes microseconds.
+//! Close to a limit a mask may lack tokens after which only a completion that was not chosen fits. Then it says that it is a bound. `research/limits` counts
+//! these tokens.
 //!
 //! **How over bytes.** From the ground up:
 //!
@@ -26,12 +26,13 @@
 //! * `profile`: the allowed tokens of a configuration by u(c·t), from which the masks of all limits are read.
 //!
 //! `over_bytes` asks these in turn. Grammars over the tokens of a lexer have searches of their own: `lexed`. `limits` is
-//! the one door to both. Where sessions remember what was there, completions must be read: `watch`.
+//! the one door to both. Where sessions remember what was there, a watch reads each completion before it counts: `watch`.
 //!
-//! **One answer.** All of this is a function of the grammar, the limit and the text, whatever was asked before.
+//! **One answer.** All of this is a function of the grammar, the vocabulary, the limit and the accepted tokens, whatever was asked before.
 //!
 //! Rejected: breadth-first search over configurations (the configurations within d tokens grow exponentially
-//! in d); sums of least costs of rules as numbers (not least: a token like `"},` spans terminals).
+//! in d); sums of least costs of rules as numbers (not least: a token like `"},` spans terminals); the least number of tokens, by a search over all
+//! tokenizations of all completions, whose control state is what may be left of a token in progress (up to seconds where this takes microseconds).
 
 mod by_tokens;
 mod chains;

@@ -3,13 +3,14 @@
 //! A token is allowed if a completion after it is known that fits ([`Rests`]). Whether one does is asked in this order:
 //!
 //! * of the limit alone: is it so far that every token fits (`far`)?
-//! * of all tokens of the mask together, by bounds that group them (`highest`);
-//! * of groups of tokens that go on alike (`profiles`);
-//! * of configurations, by tokens that were stepped through (`by_tokens`), where not every completion that is found can be used: a part has
-//!   a limit of its own on tokens, or not every byte is a token.
+//! * of all tokens of the mask together, without telling them apart (`highest`);
+//! * of groups of tokens that go on alike (`profiles`).
+//!
+//! Where not every completion that is chosen can be used, since a part has a limit of its own on tokens, or not every byte is a token, the last two are
+//! replaced by a walk over tokens, each stepped through (`by_tokens`).
 //!
 //! A mask that lacks tokens by this is a bound: they could fit by completions that are not looked for. A session adds the next token of the
-//! completion that it follows, so no mask is empty (`session::matcher::within`).
+//! completion that fits, so no mask is empty (`session::matcher::masks`).
 
 mod by_tokens;
 mod highest;

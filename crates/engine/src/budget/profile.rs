@@ -1,8 +1,7 @@
-//! The profile of a configuration: its allowed tokens by the least number of tokens that complete the text after each.
+//! The profile of a configuration: its allowed tokens by the number of tokens that complete the text after each.
 //!
 //! The masks of all limits are read from it: with N tokens left, those tokens are allowed whose number is below N. If after
-//! `[1` the profile is `]`: 1, `1`: 2, `,`: 3, then with 3 tokens left `]` and `1` are allowed (without a token `1]`, which would do
-//! two things at once).
+//! `[1` the profile is `]`: 1, `1`: 2, `,`: 3, then with 3 tokens left `]` and `1` are allowed. (There is no token `1]` here; with one, `,` would stand at 2.)
 
 use crate::ground::{MaskBuilder, MaskForm, NEVER};
 

@@ -3,7 +3,7 @@
 //! An example: within `{"a":[1` the terminal in progress may end, then `]` and `}` come: a chain of words ([`Chains`]), whose end is shared by the texts
 //! that go on alike.
 //!
-//! Which words come is decided by state ([`Choices`]), and below the rule on top by the stack: of several frames, the one whose rest
+//! Which words end the rule on top is decided by its state ([`Choices`]), and what comes after it by the stack: of several frames, the one whose rest
 //! takes the fewest tokens, and of those the one with the least [`Print`].
 //!
 //! Over bytes, whatever tokens spell a completion are accepted one after the other. So the number of tokens is an upper bound on what

@@ -125,12 +125,14 @@ impl MaskForm {
         }
     }
 
-    /// The least token of the set; `n_words` are those of the vocabulary.
-    pub(crate) fn first(&self, n_words: usize) -> Option<TokenId> {
-        let mut words = vec![0; n_words];
-        self.write(&mut words);
-        let at = words.iter().position(|&word| word != 0)?;
-        Some(TokenId((at * 32) as u32 + words[at].trailing_zeros()))
+    /// The least token of the set.
+    pub(crate) fn first(&self) -> Option<TokenId> {
+        match self {
+            MaskForm::Sparse(tokens) | MaskForm::Listed(tokens, _) => {
+                tokens.first().map(|&token| TokenId(token))
+            }
+            MaskForm::Dense(_) | MaskForm::Delta { .. } => self.first_tokens(1).first().copied(),
+        }
     }
 
     /// How many tokens are in the set.

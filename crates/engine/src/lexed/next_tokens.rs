@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
-use maskwright_grammar::TerminalId;
+use maskwright_grammar::{Seen, TerminalId};
 use maskwright_scan::{HypothesisId, Outcome, Points};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -165,6 +165,9 @@ pub(super) struct Steps {
     /// A byte of each class, with the class; ascending.
     bytes: Vec<(u8, usize)>,
     known: FxHashMap<HypothesisId, StepsFrom>,
+    /// The hypotheses that one search has met, and the steps, which hypotheses share.
+    met: Seen,
+    met_steps: Seen,
 }
 
 impl Steps {
@@ -205,16 +208,17 @@ pub(super) fn texts_to_ends(
         steps.bytes = preferred_bytes(points, prefers).into_iter().zip(0..).collect();
         steps.bytes.sort_unstable();
     }
+    steps.met.clear();
+    steps.met_steps.clear();
+    steps.met.insert(root.index());
     let mut texts = Texts::default();
-    let mut seen = FxHashSet::from_iter([root]);
-    // Hypotheses share most of their steps.
-    let mut seen_steps = FxHashSet::default();
-    let mut seen_ends = FxHashSet::default();
-    // In the order of their texts, so that the first text to an end is the least.
-    let mut work: VecDeque<(HypothesisId, Vec<u8>)> = VecDeque::from([(root, Vec::new())]);
-    while let Some((id, text)) = work.pop_front() {
+    let mut met_ends = FxHashSet::default();
+    // Hypotheses in the order of their texts, so that the first text to an end is the least; each with the place of the one before, and the byte after that.
+    let mut met = vec![(root, 0, 0)];
+    let mut at = 0;
+    while let Some(&(id, ..)) = met.get(at) {
         for (byte, range) in steps.of(points, id)?.iter() {
-            if !seen_steps.insert(range.start) {
+            if !steps.met_steps.insert(range.start) {
                 continue;
             }
             for index in range.clone() {
@@ -223,19 +227,31 @@ pub(super) fn texts_to_ends(
                     continue;
                 }
                 let Outcome { terminal, next, .. } = outcome;
-                let longer = || [&text[..], &[*byte]].concat();
                 match terminal.filter(|&terminal| !points.tables.is_ignored(terminal, is_nested)) {
-                    Some(terminal) if seen_ends.insert((terminal, next)) => {
-                        texts.entry(terminal).or_default().push((next, longer().into()));
+                    Some(terminal) if met_ends.insert((terminal, next)) => {
+                        texts.entry(terminal).or_default().push((next, text_of(&met, at, *byte)));
                     }
                     Some(_) => {}
-                    None if seen.insert(next) => work.push_back((next, longer())),
+                    None if steps.met.insert(next.index()) => met.push((next, at, *byte)),
                     None => {}
                 }
             }
         }
+        at += 1;
     }
     Ok(texts)
+}
+
+/// The text to the hypothesis at this place, and one more byte.
+fn text_of(met: &[(HypothesisId, usize, u8)], mut at: usize, last: u8) -> Arc<[u8]> {
+    let mut text = vec![last];
+    while at > 0 {
+        let (_, before, byte) = met[at];
+        text.push(byte);
+        at = before;
+    }
+    text.reverse();
+    text.into()
 }
 
 /// A byte of each class: one that `prefers` accepts, if there is one.

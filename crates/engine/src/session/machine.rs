@@ -277,7 +277,7 @@ impl Machine {
         }
     }
 
-    /// The least number of tokens that complete the text, EOS included.
+    /// How many tokens complete the text, EOS included: an upper bound, unless its status says otherwise.
     ///
     /// # Errors
     /// If a limit is reached before any completion is found.
@@ -290,7 +290,7 @@ impl Machine {
         self.limits.least(&mut self.reader, state.config)
     }
 
-    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if a limit on work left that open.
+    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if no such completion is known.
     ///
     /// # Errors
     /// As [`least_at`](Machine::least_at).

@@ -57,7 +57,7 @@ pub(crate) struct State {
     pub(crate) n_tokens: usize,
     pub(crate) is_terminated: bool,
     /// What completes the text within the limit on tokens, where that is not what one would look for here
-    /// (see `session::matcher::within`).
+    /// (see `session::matcher::masks`).
     pub(crate) witness: Option<Witness>,
 }
 

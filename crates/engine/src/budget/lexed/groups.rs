@@ -55,7 +55,7 @@ impl Grouped {
         let mut list: Vec<(ConfigId, MaskForm)> =
             groups.into_iter().map(|(config, tokens)| (config, tokens.finish())).collect();
         // Numbers of configurations depend on what was asked before.
-        list.sort_unstable_by_key(|(_, tokens)| tokens.first(n_words));
+        list.sort_unstable_by_key(|(_, tokens)| tokens.first());
         Ok(Grouped { list: list.into(), is_exact, highest: None })
     }
 

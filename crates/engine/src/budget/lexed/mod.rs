@@ -1,7 +1,7 @@
 //! Limits on tokens for grammars over the tokens of a lexer.
 //!
-//! An example: in a language of sums, after `(1`, with the tokens `1`, `+`, `)` and `1)`, one token completes the text. With a limit of
-//! one, `)` is allowed and `+` is not, because `+` needs one more.
+//! An example: in a language of sums, after `(1`, with the tokens `1`, `+`, `)` and `1)`, two tokens complete the text: `)` and EOS. With
+//! two left, `)` is allowed and `+` is not, because `1)` and EOS must come after it.
 //!
 //! As over bytes (`super`), one completion of a configuration is chosen and spelled with the fewest tokens. It is made of tokens of the lexer, by thread
 //! (`lexed::completions::ways`): a sum over terminals would be no bound, since the lexer takes the longest match, wherever that ends. The chosen text is then

@@ -68,7 +68,7 @@ impl ByteLimits {
         })?;
         let mut groups: Vec<(ConfigId, MaskForm)> =
             groups.into_iter().map(|(next, tokens)| (next, tokens.finish())).collect();
-        groups.sort_unstable_by_key(|(_, tokens)| tokens.first(n_words));
+        groups.sort_unstable_by_key(|(_, tokens)| tokens.first());
         let groups: TokenGroups = groups.into();
         self.n_bytes += groups.iter().map(|(_, tokens)| tokens.memory_usage() + 32).sum::<usize>() + 64;
         self.groups.insert(config, groups.clone());

@@ -1,8 +1,8 @@
-//! Whether every token of a mask leaves enough room, by bounds that group no tokens.
+//! Whether every token of a mask leaves enough room, by bounds that need no groups of tokens.
 //!
 //! An example: in a string that may have 255 characters, each place has other residues, and a profile would walk over the whole
-//! vocabulary at each of them. But whichever token of plain text comes next, one more byte ends the string, and 7 tokens the text. With
-//! 10 tokens left, all those tokens fit, and only tokens that leave the string are checked one by one.
+//! vocabulary at each of them. But whichever token of plain text comes next, one more byte ends the string, and then 7 tokens the text, EOS included. With
+//! 9 tokens left, all those tokens fit, and only tokens that leave the string are checked one by one.
 //!
 //! **The bound.** After a token that stays inside of a terminal comes a rest of the terminal. The shortest rest of each residue has at most
 //! so many bytes ([`Rests`](maskwright_automata::Rests)), and each of them is a token. Then comes what the grammar needs after the terminal,

@@ -2,8 +2,8 @@
 //!
 //! Tokens that stay inside a terminal are grouped by the residue that they end at (its [`Partition`], shared by all
 //! grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a trie with what stands after it,
-//! as in plain masks. Where nearly all tokens can leave it at nearly all places, as a name can where another may follow without a blank, all tokens are
-//! walked as they are.
+//! as in plain masks. Where nearly all tokens can leave it at nearly all places, as a name can where another may follow without a blank, grouping saves nothing, and
+//! all tokens are walked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

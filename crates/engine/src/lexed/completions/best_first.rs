@@ -166,7 +166,7 @@ impl BestFirst {
 
     /// Forgets the distances of stacks.
     pub(super) fn clear_memo(&mut self) {
-        self.distances.clear_nodes();
+        self.distances.clear();
     }
 
     /// Approximate memory, in bytes.

@@ -6,10 +6,12 @@
 //! An example: for `list: "[" (NUMBER ("," NUMBER)*)? "]"`, the distance is 1 after `[` and 2 after `[1,`. Terminals without text of
 //! their own, those that indentation makes, cost nothing.
 //!
-//! Distances of the rules are a fixpoint over their expressions, computed once per grammar; those of stack nodes are computed when
-//! asked for.
+//! Distances of the rules are a fixpoint over their expressions, computed once per grammar; those of stack nodes and configurations are
+//! computed when asked for.
 
-use maskwright_grammar::{Expr, ExprId, Network, Seen};
+use std::sync::Arc;
+
+use maskwright_grammar::{Expr, ExprId, Network, Seen, TerminalId};
 use maskwright_scan::LexerTables;
 use maskwright_scan::bits::{Bits, contains, insert, n_words};
 use rustc_hash::FxHashMap;
@@ -33,6 +35,18 @@ pub(super) struct Distances {
     /// By expression: the distance plus one, or 0 if it is not known yet.
     states: Vec<u32>,
     nodes: FxHashMap<NodeId, u32>,
+    configs: FxHashMap<ConfigId, After>,
+    /// Those of `configs`, about.
+    n_bytes: usize,
+}
+
+/// What is known of a configuration.
+#[derive(Clone, Default)]
+pub(super) struct After {
+    /// The fewest terminals that finish a text; [`NEVER`] if nothing does.
+    pub(super) least: u32,
+    /// By the terminals that can come next, the fewest after them; the nearest first.
+    pub(super) terminals: Arc<[(u32, TerminalId)]>,
 }
 
 impl Distances {
@@ -51,21 +65,42 @@ impl Distances {
 
     /// The fewest terminals that finish a text from `config`; [`NEVER`] if nothing does.
     pub(super) fn of_config(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
-        if parser.configs.is_accepting(config) {
-            return 0;
+        match self.configs.get(&config) {
+            Some(known) => known.least,
+            None => self.after(parser, config).least,
         }
-        let mut least = NEVER;
+    }
+
+    /// The same, and by the terminals that can come next.
+    pub(super) fn after(&mut self, parser: &mut Parser, config: ConfigId) -> After {
+        if let Some(known) = self.configs.get(&config) {
+            return known.clone();
+        }
+        let mut nearest: FxHashMap<TerminalId, u32> = FxHashMap::default();
         for index in 0..parser.configs.threads(config).len() {
             let thread = parser.configs.threads(config)[index];
             if contains(&self.ignored, thread.terminal.index()) {
                 continue;
             }
-            let own = u32::from(!contains(&self.free, thread.terminal.index()));
             let rest = self.of_state(&mut parser.network, thread.next);
-            let rest = own.saturating_add(rest).saturating_add(self.of_node(parser, thread.node));
-            least = least.min(rest);
+            let rest = rest.saturating_add(self.of_node(parser, thread.node));
+            let known = nearest.entry(thread.terminal).or_insert(NEVER);
+            *known = rest.min(*known);
         }
-        least
+        let with_own = |(terminal, rest): (&TerminalId, &u32)| {
+            rest.saturating_add(u32::from(!contains(&self.free, terminal.index())))
+        };
+        let least = match parser.configs.is_accepting(config) {
+            true => 0,
+            false => nearest.iter().map(with_own).min().unwrap_or(NEVER),
+        };
+        let mut terminals: Vec<(u32, TerminalId)> =
+            nearest.into_iter().map(|(terminal, rest)| (rest, terminal)).collect();
+        terminals.sort_unstable();
+        let after = After { least, terminals: terminals.into() };
+        self.n_bytes += 64 + after.terminals.len() * 8;
+        self.configs.insert(config, after.clone());
+        after
     }
 
     /// The fewest terminals that the stacks of a node still need. Nodes have no cycles.
@@ -171,13 +206,15 @@ impl Distances {
         }
     }
 
-    /// Forgets the distances of stacks.
-    pub(super) fn clear_nodes(&mut self) {
+    /// Forgets the distances of stacks and configurations.
+    pub(super) fn clear(&mut self) {
         self.nodes = FxHashMap::default();
+        self.configs = FxHashMap::default();
+        self.n_bytes = 0;
     }
 
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
-        (self.states.capacity() + self.rules.capacity()) * 4 + self.nodes.capacity() * 9
+        (self.states.capacity() + self.rules.capacity()) * 4 + self.nodes.capacity() * 9 + self.n_bytes
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! An example: after `f(` in C, the way is `)`, then `;`. From the thread after `)` it is the rest of that.
 //!
-//! From a thread, those next tokens are tried after which the rules need the fewest terminals ([`distance`](super::distance)). That is fewer
-//! than before, unless a token is in progress that does not lead on: so a way ends. A token is one that the lexer can read there, with its actual steps. So the text of a way is read as these tokens, and
+//! From a thread, those next tokens are tried after which the rules need the fewest terminals ([`distance`](super::distance)). With each token that number
+//! falls, except where a token in progress must first be ended that does not lead on; so a way ends. A token is one that the lexer can read there, with its actual steps. So the text of a way is read as these tokens, and
 //! completes the text. Where no token leads on, there is no way, though there may be a completion.
 //!
 //! **One answer.** A way is the first step and then the way from there. Which step is first does not depend on what was asked before: of tokens that are as
 //! near to the end, the one with the shortest text is taken, and of those the first in order. So ways can be kept by thread, and threads share them.
 //!
-//! **Indentation.** The line end before a line of some width is followed by as many blanks. That the lexer reads it so is looked at byte by byte.
+//! **Indentation.** The line end before a line of some width is followed by as many blanks. Each byte is stepped through, to see that the lexer reads it so.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use maskwright_automata::{ByteSet, meter};
 use maskwright_grammar::TerminalId;
 use maskwright_scan::HypothesisId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::super::next_tokens::{Steps, Texts, text_to, texts_to_ends};
 use super::super::outlook::Outlook;
 use super::super::places::{LexedThread, Place};
-use super::distance::{Distances, NEVER};
+use super::distance::{After, Distances, NEVER};
 use crate::EngineError;
 use crate::parser::Parser;
 
@@ -131,30 +131,37 @@ impl Ways {
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Options, EngineError> {
-        let before = distances.of_config(parser, thread.parser);
+        let After { least: before, terminals } = distances.after(parser, thread.parser);
         let is_nested = outlook.places.is_nested(thread.layout);
-        let readable: FxHashSet<TerminalId> =
-            parser.configs.threads(thread.parser).iter().map(|own| own.terminal).collect();
         let texts = self.texts(outlook, parser, thread.hypothesis, is_nested)?;
-        let mut found: Vec<(u32, TerminalId, Place)> = Vec::new();
-        for &terminal in texts.keys().filter(|terminal| readable.contains(terminal)) {
-            meter::spend(UNITS_PER_END)?;
-            for place in outlook.after_any_token(parser, thread, terminal)? {
-                let distance = distances.of_config(parser, place.0);
-                if distance < NEVER {
-                    found.push((distance, terminal, place));
+        // The place after a line end depends on the next line.
+        let mut found: Vec<(u32, TerminalId, Option<Place>)> = Vec::new();
+        for &(distance, terminal) in terminals.iter().filter(|(_, terminal)| texts.contains_key(terminal)) {
+            if outlook.places.tables().is_newline(terminal) {
+                for place in outlook.after_any_token(parser, thread, terminal)? {
+                    found.push((distances.of_config(parser, place.0), terminal, Some(place)));
                 }
+            } else {
+                found.push((distance, terminal, None));
             }
-        }
-        if found.iter().any(|&(distance, ..)| distance < before) {
-            found.retain(|&(distance, ..)| distance < before);
         }
         found.sort_unstable_by_key(|&(distance, terminal, _)| (distance, terminal));
         // Those that are as near go by what would be written, since threads are numbered as they are met.
-        let mut options = VecDeque::new();
+        let (mut options, mut are_nearer) = (VecDeque::new(), false);
         for near in found.chunk_by(|a, b| a.0 == b.0) {
+            let distance = near[0].0;
+            if distance == NEVER || are_nearer && distance >= before {
+                break;
+            }
             let mut alike = Vec::new();
             for &(_, terminal, place) in near {
+                meter::spend(UNITS_PER_END)?;
+                let place = match place {
+                    None => outlook.after_any_token(parser, thread, terminal)?.first().copied(),
+                    known => known,
+                };
+                let Some(place) = place else { continue };
+                are_nearer |= distance < before;
                 let is_newline = outlook.places.tables().is_newline(terminal) && !is_nested;
                 for (end, text) in &texts[&terminal] {
                     let text = match is_newline {

@@ -170,6 +170,11 @@ impl Matcher {
     /// The mask, however much work it takes, and the completion that made it larger, if one did.
     pub(super) fn exact_mask(&self) -> Result<(MaskWithin, Option<Witness>), EngineError> {
         let Some(left) = self.tokens_left(&self.state) else { return Ok((self.unlimited_mask()?, None)) };
+        if left == 0 {
+            // Without an end-of-sequence token, a text is complete here without having ended.
+            let none = MaskBuilder::new(self.grammar.vocabulary().n_words()).finish();
+            return Ok(((Arc::new(none), MaskStatus::Exact), None));
+        }
         let at_once = |machine: &mut Machine| machine.mask_if_far(&self.state, left);
         if let Some(Ok(Some(mask))) = self.ask_known(at_once) {
             return Ok((mask, None));

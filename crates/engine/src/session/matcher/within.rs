@@ -1,4 +1,6 @@
 //! Sessions with a limit on tokens, and how many tokens complete a text.
+//!
+//! Which tokens a limit leaves in a mask is `masks`; how a session follows a *witness*, the tokens of a completion that fits, is in `super`.
 
 use std::sync::Arc;
 
