@@ -250,9 +250,12 @@ fn without_an_end_token_nothing_follows_the_last_token_of_the_limit() {
                 let mut matcher = Matcher::with_max_tokens(&grammar, Some(limit)).unwrap();
                 for _ in 0..limit {
                     let token = matcher.mask().unwrap().iter().next().unwrap();
-                    assert!(matcher.accept_token(token).unwrap(), "{source:?} {limit}");
+                    if !matcher.accept_token(token).unwrap() {
+                        // A whole array, which nothing can follow.
+                        break;
+                    }
                 }
-                assert!(matcher.is_accepting());
+                assert!(matcher.is_accepting(), "{source:?} {limit}");
                 let mask = matcher.mask().unwrap();
                 assert_eq!(mask.iter().count(), tokenizer.vocabulary().n_vocab(), "{source:?} {limit}");
                 assert!(mask.iter().all(|token| !matcher.fork().accept_token(token).unwrap()));
