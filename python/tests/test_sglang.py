@@ -118,7 +118,7 @@ def test_the_masks_of_a_step_are_filled_by_one_call(host, monkeypatch):
 
 
 def test_ranks_accept_what_the_mask_of_one_of_them_has(host, tokenizer, monkeypatch):
-    monkeypatch.setenv("MASKWRIGHT_MASK_WORK", "3000")
+    monkeypatch.setenv("MASKWRIGHT_MASK_WORK", "10000")
     schema = {"type": "string", "minLength": 12, "allOf": [{"pattern": "a.*b"}, {"pattern": "d.{3}e"}]}
     draw, n_bound, n_differ = random.Random(5), 0, 0
     manager = host(tp_size=2)

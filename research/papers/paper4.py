@@ -1,4 +1,4 @@
-"""Paper 4, TruncProof: texts within a limit on tokens, by the paper's estimate and by the exact minimum.
+"""Paper 4, TruncProof: texts within a limit on tokens, by the paper's estimate and by ours.
 
 The texts come from the campaigns `budget` and `c-function` in `research/campaigns`. Each record of json-mode-eval is asked for
 with a limit of `e` times the tokens of its gold value, e = 1.0, 1.1, 1.2, 1.5, or 400 tokens. JSON is judged by serde_json,

@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// Only the first N records
     #[arg(long, value_name = "N")]
     records: Option<usize>,
-    /// Limits: ratios of the gold value's length (with a point), numbers of tokens, or `least`: the fewest tokens of the grammar
+    /// Limits: ratios of the gold value's length (with a point), numbers of tokens, or `least`: the smallest that a method begins with
     #[arg(long, value_delimiter = ',', default_value = "1.0,1.1,1.2,1.5,400")]
     limits: Vec<Limit>,
     /// Which grammars
