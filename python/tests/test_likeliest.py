@@ -61,7 +61,7 @@ def test_it_is_the_best_of_all(grammar, seed):
 def test_a_text_may_go_on_after_the_positions(grammar):
     logits = np.zeros((2, len(TOKENS)), dtype=np.float32)
     logits[0, 0] = logits[1, 1] = 5
-    with pytest.raises(ValueError, match="at most 2"):
+    with pytest.raises(ValueError, match="at most 3"):
         Matcher(grammar).likeliest(logits[:1])
     whole = Matcher(grammar).likeliest(logits)
     assert whole.is_complete and whole.ids[-1] == EOS
@@ -72,7 +72,12 @@ def test_a_text_may_go_on_after_the_positions(grammar):
     rest = matcher.likeliest(logits)
     assert rest.is_complete and len(matcher.steps) == 2, "the state does not change"
     # The matcher's own limit counts too.
-    assert Matcher(grammar, 2).likeliest(logits, max_tokens=5).is_complete
+    limited = Matcher(grammar, 3)
+    assert limited.accept_token(0)
+    assert limited.likeliest(logits, max_tokens=5).is_complete
+    matcher = Matcher(grammar)
+    assert matcher.accept_token(0)
+    assert not matcher.likeliest(logits, max_tokens=5).is_complete
 
 
 def test_batches_are_as_single_calls(compiler, grammar):
