@@ -14,8 +14,8 @@ use crate::arguments::{Count, Int, ints, wrong_type};
 pub(crate) struct Likeliest {
     /// A token for each position, padding after the end of the text included.
     ids: Vec<u32>,
-    /// The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token that is not among the
-    /// candidates counts as much as it can have at most.
+    /// The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token outside the candidates
+    /// counts with the largest score that it can have.
     log_probability: f64,
     /// "exact" if no text is likelier; "bound" if there may be one, because the beam left states out, or a token is not among the candidates.
     status: &'static str,

@@ -133,11 +133,13 @@ impl Matcher {
     /// "exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
     /// safe to take.
     ///
-    /// A mask can be a bound in these cases. With the limit `mask_work` or `work`: that did not suffice. Under `max_tokens`: the search could not decide whether some token leaves
-    /// enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
-    /// With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
-    /// search could not decide whether the text can still be finished. In a Lark grammar with a lexer: the search could not
-    /// decide whether the lexer leaves a way to finish the text; `accept_token` refuses such a token too.
+    /// The status is "bound" in these cases:
+    ///
+    /// * The limit `mask_work`, or `work`, was too small for the whole mask.
+    /// * `max_tokens` is near, and the mask lacks tokens: those after which no completion that fits is known. Sometimes one exists.
+    /// * Items or keys must differ, or a stop token is text that no other tokens spell, and for some token the search could not decide
+    ///   whether the text can still be finished.
+    /// * In a Lark grammar with a lexer, the search could not decide whether the lexer leaves a way to finish the text.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
@@ -416,8 +418,8 @@ impl Matcher {
     ///
     /// * `logits`: floating point, of shape (positions, vocabulary), an array or a tensor. Columns beyond the vocabulary are no tokens.
     /// * `candidates`: instead of all logits, or beside them, the best tokens of each position, as a pair of arrays or tensors of shape (positions, k): ids, and
-    ///   log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken; without logits, a token of a short completion, with
-    ///   the most that a token beside the candidates can have.
+    ///   log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken. Without logits, a token of a short completion is
+    ///   used; its score is the largest that a token outside the candidates can have.
     /// * `max_tokens`: how many tokens may still come, the end-of-sequence token included. If that is more than there are positions, the text may go on after them: it
     ///   can then be completed within the rest. By default, the text is complete within the positions.
     /// * `padding`: the token that fills the positions after the end; by default the end-of-sequence token with the least id. Its score counts.
@@ -426,7 +428,7 @@ impl Matcher {
     /// The compiler's limit `mask_work` is not heeded.
     ///
     /// Raises ValueError if no text fits, a score is NaN or plus infinity, or the shapes are wrong. A token whose logit is minus infinity is
-    /// taken only if no text does without.
+    /// used only if every text needs one.
     #[pyo3(signature = (logits=None, *, beam=Count(32), max_tokens=None, candidates=None, padding=None))]
     #[pyo3(
         text_signature = "($self, logits=None, *, beam=32, max_tokens=None, candidates=None, padding=None)"

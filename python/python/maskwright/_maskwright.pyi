@@ -864,11 +864,13 @@ class Matcher:
         """"exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
         safe to take.
 
-        A mask can be a bound in these cases. With the limit `mask_work` or `work`: that did not suffice. Under `max_tokens`: the search could not decide whether some token leaves
-        enough room to finish the text, because it reached a limit on work or the grammar uses the contextual lexer.
-        With or without `max_tokens`: items or keys must differ, or a stop token is text that no other tokens spell, and the
-        search could not decide whether the text can still be finished. In a Lark grammar with a lexer: the search could not
-        decide whether the lexer leaves a way to finish the text; `accept_token` refuses such a token too.
+        The status is "bound" in these cases:
+
+        * The limit `mask_work`, or `work`, was too small for the whole mask.
+        * `max_tokens` is near, and the mask lacks tokens: those after which no completion that fits is known. Sometimes one exists.
+        * Items or keys must differ, or a stop token is text that no other tokens spell, and for some token the search could not decide
+          whether the text can still be finished.
+        * In a Lark grammar with a lexer, the search could not decide whether the lexer leaves a way to finish the text.
         """
     def accept_token(self, id: int) -> bool:
         """Accepts a token if it is allowed, and returns whether it is."""
@@ -1015,8 +1017,8 @@ class Matcher:
 
         * `logits`: floating point, of shape (positions, vocabulary), an array or a tensor. Columns beyond the vocabulary are no tokens.
         * `candidates`: instead of all logits, or beside them, the best tokens of each position, as a pair of arrays or tensors of shape (positions, k): ids, and
-          log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken; without logits, a token of a short completion, with
-          the most that a token beside the candidates can have.
+          log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken. Without logits, a token of a short completion is
+          used; its score is the largest that a token outside the candidates can have.
         * `max_tokens`: how many tokens may still come, the end-of-sequence token included. If that is more than there are positions, the text may go on after them: it
           can then be completed within the rest. By default, the text is complete within the positions.
         * `padding`: the token that fills the positions after the end; by default the end-of-sequence token with the least id. Its score counts.
@@ -1025,7 +1027,7 @@ class Matcher:
         The compiler's limit `mask_work` is not heeded.
 
         Raises ValueError if no text fits, a score is NaN or plus infinity, or the shapes are wrong. A token whose logit is minus infinity is
-        taken only if no text does without.
+        used only if every text needs one.
         """
     def __deepcopy__(self, _memo: Any) -> Matcher:
         """The same as `fork()`: the grammar is immutable and stays shared."""
@@ -1040,8 +1042,8 @@ class Likeliest:
         """A token for each position, padding after the end of the text included."""
     @property
     def log_probability(self) -> float:
-        """The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token that is not among the
-        candidates counts as much as it can have at most.
+        """The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token outside the candidates
+        counts with the largest score that it can have.
         """
     @property
     def status(self) -> Literal["exact", "bound"]:

@@ -154,8 +154,9 @@ impl Matcher {
     /// A mask where the exact one took too much.
     fn bounded(&self, work: u64) -> Result<(MaskWithin, Option<Witness>), EngineError> {
         let mut mask = limit(work / KEPT_PART).run(|| self.proven_mask(Tries::ALL))?;
-        // A text that can be completed within its limit has a completion that is known or soon found.
-        let witness = match limit(LAST_WORK).run(|| self.witness(&self.state)) {
+        // A text that can be completed within its limit has a completion that is known or soon found. Without proven tokens it is needed.
+        let for_witness = if mask.len() == 0 { LAST_WORK } else { FOR_ONE_WORK.min(work / KEPT_PART) };
+        let witness = match limit(for_witness).run(|| self.witness(&self.state)) {
             Err(error) if error.is_limit() => None,
             witness => witness?,
         };
