@@ -200,7 +200,7 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
     with caplog.at_level(logging.WARNING):
         assert engine.manager.accept_tokens(request, request.output[:])
         assert engine.run([request]) == [request]
-    assert "10 tokens were written before the text, which will be cut off: no text" in caplog.text
+    assert "10 tokens were written before the text, which will be cut off: 2 tokens are too few" in caplog.text
 
 
 @pytest.mark.parametrize(

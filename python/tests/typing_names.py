@@ -363,6 +363,13 @@ def errors(compiler: Compiler) -> dict[str, str | int | None]:
     }
 
 
+def with_a_limit(grammar: CompiledGrammar, max_tokens: int) -> maskwright.Matcher:
+    try:
+        return maskwright.Matcher(grammar, max_tokens)
+    except maskwright.MaxTokensTooSmall as error:
+        return maskwright.Matcher(grammar, error.needed)
+
+
 def batch_errors(error: maskwright.BatchError) -> list[tuple[int, Exception]]:
     return sorted(error.errors.items(), key=lambda item: item[0])
 

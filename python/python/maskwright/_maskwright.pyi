@@ -811,9 +811,9 @@ class ReportEntry:
 class Matcher:
     """The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
 
-    With `max_tokens`, the text is complete after at most that many tokens, the end-of-sequence token included: a
-    token is allowed only if the text can still be completed with the tokens that remain. Raises ValueError, with
-    the least number, if every text is longer.
+    With `max_tokens`, the text is complete after at most that many tokens, the end-of-sequence token included: each token of a
+    mask leaves enough for the rest of the text. Close to the limit a mask may lack tokens that would too; then its `mask_status` is "bound".
+    Raises MaxTokensTooSmall, whose `needed` is enough, if the limit is too small.
 
     A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
     end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
@@ -915,20 +915,17 @@ class Matcher:
     def is_terminated(self) -> bool:
         """Whether an end-of-sequence token was accepted."""
     def tokens_to_finish(self) -> int:
-        """The least number of tokens that complete the text, the end-of-sequence token included; 0 if it has ended.
-        `tokens_to_finish_status` says whether it is certainly the least.
+        """How many tokens complete the text at most, the end-of-sequence token included; 0 if it has ended. It is the length of a completion that
+        is as short as is easily found. `tokens_to_finish_status` says whether it is certainly the shortest.
         """
     def tokens_to_finish_with_status(self) -> tuple[int, Literal["exact", "upper"]]:
-        """`tokens_to_finish()` and `tokens_to_finish_status()`, found in one search."""
+        """`tokens_to_finish()` and `tokens_to_finish_status()`."""
     def tokens_to_finish_status(self) -> Literal["exact", "upper"]:
-        """"exact" if `tokens_to_finish` is the least number; "upper" if a completion of that length exists and a
+        """"exact" if `tokens_to_finish` is certainly the least number; "upper" if a completion of that length exists and a
         shorter one may exist.
-
-        It is "upper" if the search reached a limit on work, under the contextual lexer, and for objects in any order
-        that lack more than eight required keys (only one order is measured).
         """
     def finish(self) -> list[int]:
-        """A completion of the text with as few tokens as `tokens_to_finish` says, the end-of-sequence token included.
+        """A completion of the text of as many tokens as `tokens_to_finish` says, the end-of-sequence token included.
         The state does not change.
         """
     def forced_bytes(self) -> bytes:
