@@ -11,8 +11,8 @@
 //!
 //! * Object members are in [schema order](PropertyOrder::Schema); white space is as [`Whitespace`] says. No
 //!   key occurs twice, however it is spelled: for keys that the schema does not name, the grammar has a
-//!   [watch](maskwright_grammar::Watch), which the session keeps. (Only where members must be there, by `minProperties` or
-//!   a complement, and a pattern allows finitely many keys, more than 64, unnamed keys may.)
+//!   [watch](maskwright_grammar::Watch), which the session keeps. Exception: unnamed keys may
+//!   repeat if `minProperties` or a complement requires members and a pattern allows more than 64, but finitely many, keys.
 //! * Strings without a constraint, and keys of objects without declared properties, are spelled in any way
 //!   RFC 8259 allows, surrogates paired. Strings with a constraint, constants and other keys have the one
 //!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.

@@ -29,8 +29,8 @@ pub struct Limits {
     pub max_calls: usize,
     /// Work units, of some 20 ns, that one mask may take, and one call that accepts or checks tokens; `None` for no limit of this kind. If
     /// they do not suffice, the mask has the tokens that are proven to be allowed by then, and its
-    /// [status](crate::Matcher::mask_status) is a bound; if none is proven, one is looked for with more work. A token that is not decided is
-    /// refused, unless the last mask had it. The same mask may have more tokens when it is asked for again, because more is known.
+    /// [status](crate::Matcher::mask_status) is a bound; if nothing is proven, one allowed token is searched for with more work. An undecided token
+    /// is refused unless the last mask allowed it. The same mask may have more tokens when it is asked for again, because more is known.
     pub mask_work: Option<u64>,
     /// Bytes that the rows (what terminals say about the vocabulary) of a compiler may take before they are dropped and made
     /// anew when needed.

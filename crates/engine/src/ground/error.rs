@@ -449,7 +449,7 @@ impl fmt::Display for EngineError {
             Kind::WatchSearch { limit } => {
                 write!(
                     f,
-                    "the search for a completion whose items and keys all differ took more than {limit} steps"
+                    "gave up after {limit} steps: no completion with distinct items and keys was found"
                 )
             }
             Kind::TooManyThreads { n_threads, limit } => write!(
@@ -477,7 +477,7 @@ impl fmt::Display for EngineError {
                 write!(f, "the vocabulary's tokens spell no completion of the text")
             }
             Kind::Undecided => {
-                write!(f, "whether the stop tokens leave a text of the grammar was not found out within the limits on work")
+                write!(f, "could not decide within the limits on work whether any text of the grammar avoids the stop tokens")
             }
             Kind::StopsLeaveNoText { stops } => write!(
                 f,
