@@ -216,8 +216,9 @@ impl ByteLimits {
         rests.get_or_insert_with(|| Box::new(Rests::new(ways, &parser.shared.vocabulary)))
     }
 
-    /// Whether whatever completes a text can be used: each byte that texts can have is a token, and no part limits its tokens.
-    fn is_plain(&mut self, reader: &BytesReader) -> bool {
+    /// Whether whatever completes a text can be used: each byte that texts can have is a token, and no part limits its tokens. Then masks are read from
+    /// profiles, else from groups of tokens.
+    pub(crate) fn is_plain(&mut self, reader: &BytesReader) -> bool {
         *self.is_plain.get_or_insert_with(|| {
             let parser = &reader.parser;
             // The byte 0xFF is in no text.

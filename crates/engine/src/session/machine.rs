@@ -317,7 +317,7 @@ impl Machine {
     }
 
     /// A way to complete the text with `n_left` tokens, EOS included, after a token of which the state can read some by one terminal alone.
-    /// Masks ask for readings one by one. Together they share stacks, and may be known to take more.
+    /// Masks by profiles ask for readings one by one. Together they share stacks, and may be known to take more.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -328,6 +328,9 @@ impl Machine {
         n_left: u32,
     ) -> Result<Option<Vec<TokenId>>, EngineError> {
         let Some(reader) = self.reader.bytes() else { return Ok(None) };
+        if state.watching.is_none() && !self.limits.bytes.is_plain(reader) {
+            return Ok(None);
+        }
         let threads = reader.parser.configs.threads(state.config).to_vec();
         let mut groups: Vec<Vec<Thread>> =
             threads.chunk_by(Thread::reads_alike).map(<[Thread]>::to_vec).collect();
