@@ -118,7 +118,7 @@ fn a_text_is_complete_within_the_limit() {
         maskwright(&["check", "--json-schema", &schema, "--text", value["text"].as_str().unwrap()]).exits(0);
     }
     // The end of a raw prompt is written again, or read where there is no room for that.
-    for (limit, is_healed) in [("9", false), ("12", true), ("14", true)] {
+    for (limit, is_healed) in [("10", false), ("13", true), ("15", true)] {
         let arguments = ["--regex", "[a-z ]{50}", "--raw", "-p", "Once upon a ti", "--max-tokens", limit];
         let Some(run) = generate(&[&arguments[..], &["--temperature", "3"]].concat()) else { return };
         let run = run.exits(0);
@@ -127,7 +127,7 @@ fn a_text_is_complete_within_the_limit() {
     }
     let arguments = ["--regex", "[a-z ]{50}", "-p", "Once", "--max-tokens", "4"];
     let Some(run) = generate(&arguments) else { return };
-    assert_eq!(run.exits(2).says(&["4 tokens are too few", "at most 9"]).stdout, "");
+    assert_eq!(run.exits(2).says(&["4 tokens are too few", "at most 10"]).stdout, "");
 }
 
 #[test]

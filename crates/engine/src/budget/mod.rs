@@ -8,7 +8,7 @@
 //! **What is promised.** A text under a limit is complete within it, always. To know that, one completion that fits is enough. So for each
 //! configuration c *one* completion is chosen, as short as is easily found, and its number of tokens u(c), EOS included, is known. With N tokens left, a
 //! token t is allowed if u(c·t) ≤ N−1, EOS if the text may end here; and the next token of one completion that fits. (Where a token can be read in several
-//! ways, its u may be the least of one of them, so that reading's completion is the one that fits: `Machine::way_of_one`.) So:
+//! ways, its u may be that of one of them alone, so that reading's completion is the one that fits: `Machine::way_of_one`.) So:
 //!
 //! **No mask is empty.** A session that begins has u(c) ≤ N. If it takes a token with u(c·t) ≤ N−1, the same is true after it. If it takes the next token of
 //! the completion that fits, what is left of that fits after it. The session holds that until it takes a token whose u fits. ∎

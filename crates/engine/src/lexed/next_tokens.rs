@@ -156,7 +156,7 @@ pub(super) fn text_to(
 /// Texts by the next token, each with the end of it that it leads to.
 pub(super) type Texts = BTreeMap<TerminalId, Vec<(HypothesisId, Arc<[u8]>)>>;
 
-/// Steps from a hypothesis: a byte each, and the hypotheses after it.
+/// Steps from a hypothesis: a byte each, and the range of its outcomes.
 type StepsFrom = Arc<[(u8, Range<usize>)]>;
 
 /// The different steps of hypotheses, each with the least of its bytes that are preferred: of some hundred classes of bytes there are few.

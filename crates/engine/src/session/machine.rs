@@ -316,8 +316,8 @@ impl Machine {
         self.limits.way(&mut self.reader, state.config)
     }
 
-    /// A way to complete the text with `n_left` tokens, EOS included, after a token of which the state can read some by one terminal alone.
-    /// Masks by profiles ask for readings one by one. Together they share stacks, and may be known to take more.
+    /// A completion within `n_left` tokens, EOS included, after a token that is read in one way alone: as text or by its name, and where masks come
+    /// from profiles, by one of the state's terminals. So masks ask for it. Together the ways share stacks, and may be known to take more.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -328,13 +328,19 @@ impl Machine {
         n_left: u32,
     ) -> Result<Option<Vec<TokenId>>, EngineError> {
         let Some(reader) = self.reader.bytes() else { return Ok(None) };
-        if state.watching.is_none() && !self.limits.bytes.is_plain(reader) {
-            return Ok(None);
-        }
         let threads = reader.parser.configs.threads(state.config).to_vec();
-        let mut groups: Vec<Vec<Thread>> =
-            threads.chunk_by(Thread::reads_alike).map(<[Thread]>::to_vec).collect();
-        if groups.len() < 2 {
+        let is_by_terminal = state.watching.is_some() || self.limits.bytes.is_plain(reader);
+        let mut groups: Vec<Vec<Thread>> = match is_by_terminal {
+            true => threads.chunk_by(Thread::reads_alike).map(<[Thread]>::to_vec).collect(),
+            false => vec![threads],
+        };
+        let single = match readings {
+            Readings { text: Some(_), symbol: Some(_) } => {
+                vec![Readings { symbol: None, ..*readings }, Readings { text: None, ..*readings }]
+            }
+            _ => vec![*readings],
+        };
+        if groups.len() * single.len() < 2 {
             return Ok(None);
         }
         let mut best: Option<Vec<TokenId>> = None;
@@ -342,12 +348,14 @@ impl Machine {
             let parser = self.reader.parser_mut();
             let Some(config) = parser.intern(group, false)? else { continue };
             let alone = State { config, ..state.clone() };
-            let Some(next) = self.after_readings(&alone, readings)? else { continue };
-            if self.fits(&next, n_left)? == Some(true)
-                && let Some(way) = self.way(&next)?
-                && best.as_ref().is_none_or(|best| (way.len(), &way) < (best.len(), best))
-            {
-                best = Some(way);
+            for reading in &single {
+                let Some(next) = self.after_readings(&alone, reading)? else { continue };
+                if self.fits(&next, n_left)? == Some(true)
+                    && let Some(way) = self.way(&next)?
+                    && best.as_ref().is_none_or(|best| (way.len(), &way) < (best.len(), best))
+                {
+                    best = Some(way);
+                }
             }
         }
         Ok(best)

@@ -413,8 +413,16 @@ impl Matcher {
             && let Some(shown) = self.shown_at(state, token)
         {
             let after = self.ask(|machine| machine.after_readings(state, &readings))?;
-            let witness = shown.witness_after(token, readings.symbol, self.grammar.vocabulary());
-            return Ok(after.map(|after| State { witness, ..after.with_token() }));
+            let Some(next) = after.map(State::with_token) else { return Ok(None) };
+            let witness = match shown.witness_after(token, readings.symbol, self.grammar.vocabulary()) {
+                None if self.max_tokens.is_some() => {
+                    let found = self.call_meter().run(|| self.witness_of_one(state, &next, &readings));
+                    // The mask has shown the token: it is accepted all the same.
+                    found.or_else(|error| if error.is_limit() { Ok(None) } else { Err(error) })?
+                }
+                known => known,
+            };
+            return Ok(Some(State { witness, ..next }));
         }
         let after = self.call_meter().run(|| self.after_checked(state, token, &readings));
         unless_out_of_work(after).map(Option::flatten)
@@ -437,22 +445,31 @@ impl Matcher {
         }
         let next = self.ask(|machine| machine.after_readings(state, readings))?;
         let Some(next) = next.map(State::with_token) else { return Ok(None) };
-        let fits = self.fits(&next)?;
-        if fits == Some(true) {
+        if self.fits(&next)? == Some(true) {
             return Ok(Some(next));
         }
-        let left = self.tokens_left(state).unwrap_or(0);
         let vocabulary = self.grammar.vocabulary();
         let witness =
             match self.witness(state)?.and_then(|known| known.after(token, readings.symbol, vocabulary)) {
-                None if fits.is_none() => {
-                    let way =
-                        self.ask(|machine| machine.way_of_one(state, readings, left.saturating_sub(1)))?;
-                    way.map(Witness::new)
-                }
+                None => self.witness_of_one(state, &next, readings)?,
                 rest => rest,
             };
         Ok(witness.is_some().then_some(State { witness, ..next }))
+    }
+
+    /// What completes the text at `next`, which `readings` lead to, by one of them alone, if it is not known to fit by all of them.
+    fn witness_of_one(
+        &self,
+        state: &State,
+        next: &State,
+        readings: &Readings<'_>,
+    ) -> Result<Option<Witness>, EngineError> {
+        if self.fits(next)?.is_some() {
+            return Ok(None);
+        }
+        let left = self.tokens_left(state).unwrap_or(0);
+        let way = self.ask(|machine| machine.way_of_one(state, readings, left.saturating_sub(1)))?;
+        Ok(way.map(Witness::new))
     }
 
     /// Whether the text may end at `state`.

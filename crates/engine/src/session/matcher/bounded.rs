@@ -7,8 +7,8 @@
 //!
 //! Three quarters of the work go to the exact mask. If they do not suffice, the rest goes to single tokens, proven by what is known by then.
 //! First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
-//! ids; only short ones if many tokens are proven already. With a limit on tokens there is always one: the next of a completion that fits. Without,
-//! one is at last searched for without this limit: a text that can continue always has a token.
+//! ids; only short ones if many tokens are proven already. If none is proven under a limit on tokens, the next token of a completion that fits is
+//! looked for. At last one is searched for without this limit: a text that can continue always has a token.
 //!
 //! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
 //! last mask.
