@@ -187,12 +187,13 @@ impl Completions {
     }
 
     pub(super) fn memo_bytes(&self) -> usize {
-        self.memo_bytes + self.ways.n_bytes() + self.outlook.memo_bytes()
+        self.memo_bytes + self.ways.n_bytes() + self.best_first.memory_usage() + self.outlook.memo_bytes()
     }
 
     /// Approximate memory, in bytes.
     pub(super) fn memory_usage(&self) -> usize {
         self.memo_bytes
+            + self.ways.n_bytes()
             + self.outlook.memory_usage()
             + self.strict.memory_usage()
             + self.free.memory_usage()

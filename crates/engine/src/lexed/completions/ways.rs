@@ -28,8 +28,10 @@ use crate::parser::Parser;
 
 /// How many next tokens of a thread are tried.
 const MAX_OPTIONS: usize = 8;
-/// How many one question may try.
+/// How many one question may try, and how many after so many questions in vain: where rules go ever deeper, each would.
 const MAX_TRIED: usize = 2_000;
+const FEW_TRIED: usize = 20;
+const MAX_IN_VAIN: usize = 16;
 /// No line of a way begins with more blanks.
 const MAX_BLANKS: u32 = 4_096;
 /// Units of work that an end of a token takes.
@@ -53,6 +55,8 @@ pub(super) struct Ways {
     /// The steps of hypotheses before these ends.
     steps: Steps,
     bytes: Option<ByteSet>,
+    /// How many questions have tried as many as they may.
+    n_in_vain: usize,
     n_bytes: usize,
 }
 
@@ -78,6 +82,7 @@ impl Ways {
         thread: LexedThread,
     ) -> Result<Option<Step>, EngineError> {
         let mut open: Vec<Open> = Vec::new();
+        let max_tried = if self.n_in_vain < MAX_IN_VAIN { MAX_TRIED } else { FEW_TRIED };
         let mut n_tried = 0;
         let mut wanted = Some(thread);
         loop {
@@ -109,7 +114,9 @@ impl Ways {
                 None => {
                     let next = *next;
                     n_tried += 1;
-                    if n_tried > MAX_TRIED {
+                    if n_tried > max_tried {
+                        self.n_in_vain += 1;
+                        open.iter().for_each(|open| self.keep(open.thread, None));
                         break;
                     }
                     if open.iter().any(|open| open.thread == next) {
