@@ -6,7 +6,7 @@
 //! What the watch remembers could make a difference to every completion, so it cannot be part of tables that texts share. A
 //! bound that knows nothing of it can: that of the *safe* completions, which enter no terminal that
 //! [begins](maskwright_grammar::Mark::begins) something to watch, or count as many bytes for it as leave one word that is not refused. A text is *at risk* where what is in progress, such as a key, may turn out
-//! to be refused. Where the text is not, some safe completion is accepted whatever was there. Mostly that is the bound of the grammar alone: nobody needs another undeclared
+//! to be refused. Where it is not at risk, some safe completion is accepted whatever was there. Mostly that is the bound of the grammar alone: nobody needs another undeclared
 //! key to close an object.
 //!
 //! **Invariant.** A token is allowed if the text after it is not at risk and the bound of the safe completions fits, or if a completion after it was

@@ -164,7 +164,7 @@ impl BestFirst {
         &mut self.distances
     }
 
-    /// Forgets the distances of stacks.
+    /// Forgets the distances of stacks and configurations.
     pub(super) fn clear_memo(&mut self) {
         self.distances.clear();
     }
