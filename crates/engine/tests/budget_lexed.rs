@@ -485,6 +485,17 @@ fn words_that_a_longer_one_could_swallow_have_a_length() {
     assert_eq!(least.n_tokens, 3);
 }
 
+/// Without a `.` no text can be completed, and each `b` leads to a deeper stack: looking for a completion ends soon all the same.
+#[test]
+fn a_search_ends_soon_where_rules_go_ever_deeper() {
+    let source = "start: r1 T0 T2\nr0: T2 T2 | T1* (T2 r1)* | T0\nr1: T1+ T0 r1 T0 T1 | r0 r0 [r0 T2] | T1 T2\n\
+                  T0: /[ab]+/\nT1: /a+\\.a+/\nT2: /[a.]+b/\n%ignore /\\.\\./\n";
+    let tokens = vocabulary(&[" ", "ab", "ba", "aa"]);
+    let compiled = compile(source, false, LexerKind::Basic, &tokens, Options::default()).unwrap();
+    let error = Matcher::new(&compiled).tokens_to_finish().unwrap_err();
+    assert!(error.to_string().contains("no completion"), "{error}");
+}
+
 proptest! {
     #![proptest_config(cases(200))]
 

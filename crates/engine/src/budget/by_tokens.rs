@@ -20,6 +20,8 @@ use crate::parser::ConfigId;
 
 /// The most tokens that one search tries, over the masks of all configurations.
 const MAX_TRIED: usize = 1_000_000;
+/// A thread of the parser takes as long as so many tokens. Where rules go ever deeper, threads grow with the text.
+const TOKENS_PER_THREAD: usize = 32;
 /// The most configurations that a search visits.
 const MAX_PLACES: usize = 5_000;
 
@@ -42,6 +44,9 @@ pub(super) trait Walk {
     /// The words of a mask.
     fn n_words(&self) -> usize;
 
+    /// The threads of the parser.
+    fn n_threads(&self, config: ConfigId) -> usize;
+
     /// Whether the text may end.
     fn is_complete(&self, config: ConfigId) -> bool;
 
@@ -57,12 +62,12 @@ pub(super) trait Walk {
 /// # Errors
 /// If a limit of the reader is reached.
 pub(super) fn search(walk: &mut dyn Walk, config: ConfigId) -> Result<Found, EngineError> {
-    let max_places = (MAX_TRIED / (walk.n_words() * 32).max(1)).clamp(1, MAX_PLACES);
+    let n_tokens_each = walk.n_words() * 32;
     // The configuration before each, and the token between.
     let mut before: FxHashMap<ConfigId, (ConfigId, TokenId)> = FxHashMap::default();
     before.insert(config, (config, TokenId(0)));
     let mut queue = BinaryHeap::from([Reverse((0, 0, 0, config))]);
-    let (mut n_places, mut are_all) = (0, true);
+    let (mut n_places, mut n_tried, mut are_all) = (0, 0, true);
     while let Some(Reverse((_, n_tokens, _, place))) = queue.pop() {
         if walk.is_complete(place) {
             let (mut way, mut at) = (Vec::new(), place);
@@ -75,7 +80,8 @@ pub(super) fn search(walk: &mut dyn Walk, config: ConfigId) -> Result<Found, Eng
             return Ok(Found::Way(way.into()));
         }
         n_places += 1;
-        if n_places > max_places {
+        n_tried += n_tokens_each + TOKENS_PER_THREAD * walk.n_threads(place);
+        if n_places > 1 && (n_places > MAX_PLACES || n_tried > MAX_TRIED) {
             return Ok(Found::GivenUp);
         }
         let (groups, are_exact) = walk.groups(place)?;

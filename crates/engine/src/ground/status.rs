@@ -32,10 +32,11 @@ pub enum MaskStatus {
     /// It has just those.
     Exact,
     /// All of its tokens are allowed; others may be too. A mask can be a bound for four reasons. Its work was limited
-    /// ([`Limits::mask_work`](crate::Limits::mask_work)), and did not suffice. A limit on tokens is close: after some token no completion that
-    /// fits is known, though there may be one. Where items or keys must differ, the search
-    /// could not decide whether some token leaves a way to finish the text. With a lexer, it could not decide whether the
-    /// words that the rules still need can be adjacent; [`Matcher::accept_token`](crate::Matcher::accept_token) refuses such a token too.
+    /// ([`Limits::mask_work`](crate::Limits::mask_work)), and did not suffice. A limit on tokens is close: after some
+    /// token no completion that fits is known, though there may be one. Where items or keys must differ, the search
+    /// could not decide whether some token leaves a way to finish the text. With a lexer, it could not decide whether
+    /// the words that the rules still need can be adjacent;
+    /// [`Matcher::accept_token`](crate::Matcher::accept_token) refuses such a token too.
     Bound,
 }
 
@@ -54,8 +55,11 @@ pub(crate) type MaskWithin = (Arc<MaskForm>, MaskStatus);
 /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aab")), &Fuel::new(1_000)).unwrap();
 /// use maskwright::{Matcher, TokenCountStatus, TokenId};
 /// // The grammar has the text `aab`; the tokens are `a`, `b`, `ab` and one that ends texts.
-/// let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
-/// assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
+/// let mut matcher = Matcher::new(&grammar);
+/// assert_eq!(matcher.tokens_to_finish().unwrap().n_tokens, 3, "`a`, `ab` and the end");
+/// assert!(matcher.accept_token(TokenId(0)).unwrap() && matcher.accept_token(TokenId(2)).unwrap());
+/// let least = matcher.tokens_to_finish().unwrap();
+/// assert_eq!((least.n_tokens, least.status), (1, TokenCountStatus::Exact));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]

@@ -319,6 +319,11 @@ impl Walk for Lexing<'_> {
         self.parser.shared.vocabulary.n_words()
     }
 
+    fn n_threads(&self, config: ConfigId) -> usize {
+        let threads = self.states.configs.threads(config).iter();
+        threads.map(|thread| self.parser.configs.threads(thread.parser).len()).sum()
+    }
+
     fn is_complete(&self, config: ConfigId) -> bool {
         self.states.configs.is_accepting(config)
     }

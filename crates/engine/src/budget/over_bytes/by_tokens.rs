@@ -111,6 +111,10 @@ impl Walk for Tokens<'_> {
         self.reader.parser.shared.vocabulary.n_words()
     }
 
+    fn n_threads(&self, config: ConfigId) -> usize {
+        self.reader.parser.configs.threads(config).len()
+    }
+
     fn is_complete(&self, config: ConfigId) -> bool {
         self.reader.parser.configs.is_accepting(config)
     }

@@ -32,6 +32,8 @@ use crate::parser::{Frame, NodeId, Parser};
 
 /// The most items that one question may take.
 const MAX_ITEMS: usize = 200_000;
+/// The most places on the stack that it looks at.
+const MAX_PLACES: usize = 100_000;
 
 /// The control state between two tokens.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -121,6 +123,10 @@ impl Pushdown {
             }
         }
         while let Some((state, node, spot)) = places.pop() {
+            meter::spend(UNITS_PER_ITEM)?;
+            if seen.len() > MAX_PLACES {
+                return Ok(None);
+            }
             let exits = match spot {
                 Spot::Good if outlook.scopes.finishes(parser, state, node) => return Ok(Some(true)),
                 Spot::Good => continue,
