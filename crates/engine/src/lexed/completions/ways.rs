@@ -32,6 +32,8 @@ const MAX_OPTIONS: usize = 8;
 const MAX_TRIED: usize = 2_000;
 const FEW_TRIED: usize = 20;
 const MAX_IN_VAIN: usize = 16;
+/// How many threads of the parser those that one question tries may have: they grow with the depth.
+const MAX_THREADS: usize = 20_000;
 /// No line of a way begins with more blanks.
 const MAX_BLANKS: u32 = 4_096;
 /// Units of work that an end of a token takes.
@@ -83,7 +85,7 @@ impl Ways {
     ) -> Result<Option<Step>, EngineError> {
         let mut open: Vec<Open> = Vec::new();
         let max_tried = if self.n_in_vain < MAX_IN_VAIN { MAX_TRIED } else { FEW_TRIED };
-        let mut n_tried = 0;
+        let (mut n_tried, mut n_threads) = (0, 0);
         let mut wanted = Some(thread);
         loop {
             if let Some(thread) = wanted.take()
@@ -114,7 +116,8 @@ impl Ways {
                 None => {
                     let next = *next;
                     n_tried += 1;
-                    if n_tried > max_tried {
+                    n_threads += parser.configs.threads(next.parser).len();
+                    if n_tried > max_tried || n_threads > MAX_THREADS {
                         self.n_in_vain += 1;
                         open.iter().for_each(|open| self.keep(open.thread, None));
                         break;
