@@ -1,8 +1,9 @@
 //! Masks onto logits: the loop over a row, for the two types that numpy shares with Rust. Shapes, other
 //! types and other devices are handled in `maskwright/_apply.py`.
 
+use crate::errors::invalid;
 use numpy::{Element, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 /// Sets the logits of tokens that are not allowed to minus infinity. `logits`: float32 or float64, `mask`:
@@ -28,21 +29,17 @@ fn apply<F: Element + Copy + Send>(
     let (n_rows, n_logits) = (logits.shape()[0], logits.shape()[1]);
     let n_words = mask.shape()[1];
     if mask.shape()[0] != n_rows {
-        return Err(PyValueError::new_err(format!(
-            "{} rows of mask for {n_rows} of logits",
-            mask.shape()[0]
-        )));
+        return Err(invalid(format!("{} rows of mask for {n_rows} of logits", mask.shape()[0])));
     }
     if n_rows == 0 || n_logits == 0 {
         return Ok(());
     }
     if !logits.is_c_contiguous() || !mask.is_c_contiguous() {
-        return Err(PyValueError::new_err("the arrays are not contiguous"));
+        return Err(invalid("the arrays are not contiguous"));
     }
-    let mut logits = logits.try_readwrite().map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let logits = logits.as_slice_mut().map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let words: &[u32] =
-        bytemuck::cast_slice(mask.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?);
+    let mut logits = logits.try_readwrite().map_err(|error| invalid(error.to_string()))?;
+    let logits = logits.as_slice_mut().map_err(|error| invalid(error.to_string()))?;
+    let words: &[u32] = bytemuck::cast_slice(mask.as_slice().map_err(|error| invalid(error.to_string()))?);
     py.detach(|| {
         for (row, logits) in logits.chunks_exact_mut(n_logits).enumerate() {
             apply_row(logits, &words[row * n_words..][..n_words], refused);

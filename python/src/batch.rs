@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 
 use maskwright::debug::counted;
 use maskwright::mask_words;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::{Count, Int, Item, List, wrong_type};
-use crate::errors::BatchError;
+use crate::errors::{BatchError, invalid};
 use crate::interrupt::stoppable;
 use crate::matcher::Matcher;
 use crate::{bitmask, errors, raw_rows};
@@ -110,7 +110,7 @@ pub(crate) fn fill_next_token_bitmask_batch(
         let all = bitmask::rows(&mut mask)?;
         if all.len() < n_needed {
             let rows = counted(all.len(), "row");
-            return Err(PyValueError::new_err(match n_needed == matchers.len() {
+            return Err(invalid(match n_needed == matchers.len() {
                 true => format!("the mask has {rows} for {}", counted(matchers.len(), "matcher")),
                 false => format!("the mask has {rows}, but row {} is asked for", n_needed - 1),
             }));
@@ -126,7 +126,7 @@ fn row_indices(rows: Option<List<Int>>, n_matchers: usize) -> PyResult<Vec<usize
     let Some(List(rows)) = rows else { return Ok((0..n_matchers).collect()) };
     if rows.len() != n_matchers {
         let (rows, matchers) = (counted(rows.len(), "row"), counted(n_matchers, "matcher"));
-        return Err(PyValueError::new_err(format!("{rows} for {matchers}")));
+        return Err(invalid(format!("{rows} for {matchers}")));
     }
     let negative = |row: i64| PyIndexError::new_err(format!("row {row} is negative, expected 0 or more"));
     let rows = rows.into_iter().map(|Int(row)| usize::try_from(row).map_err(|_| negative(row)));
@@ -134,7 +134,7 @@ fn row_indices(rows: Option<List<Int>>, n_matchers: usize) -> PyResult<Vec<usize
     let mut sorted = rows.clone();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(PyValueError::new_err(format!("row {} is asked for twice", pair[0]))),
+        Some(pair) => Err(invalid(format!("row {} is asked for twice", pair[0]))),
         None => Ok(rows),
     }
 }

@@ -8,10 +8,11 @@ use numpy::{
     BorrowError, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyReadwriteArray2, PyUntypedArray,
     PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 
 use crate::arguments::{Count, Int};
+use crate::errors::invalid;
 
 /// A mask for each of `batch` sequences: an int32 array of shape (batch, ceil(vocab_size / 32)), all zero.
 ///
@@ -39,10 +40,10 @@ pub(crate) fn borrow<'py>(mask: &Bound<'py, PyAny>) -> PyResult<PyReadwriteArray
         Err(_) => from_other(mask)?,
     };
     if !array.is_c_contiguous() {
-        return Err(PyValueError::new_err("the mask is not contiguous: make it with allocate_token_bitmask"));
+        return Err(invalid("the mask is not contiguous: make it with allocate_token_bitmask"));
     }
     array.try_readwrite().map_err(|error| match error {
-        BorrowError::NotWriteable => PyValueError::new_err("the mask is a read-only array"),
+        BorrowError::NotWriteable => invalid("the mask is a read-only array"),
         _ => PyRuntimeError::new_err("the mask is in use by another call"),
     })
 }
@@ -71,7 +72,7 @@ pub(crate) fn rows<'a>(mask: &'a mut PyReadwriteArray2<'_, i32>) -> PyResult<Vec
 }
 
 fn words<'a>(mask: &'a mut PyReadwriteArray2<'_, i32>) -> PyResult<&'a mut [u32]> {
-    let words = mask.as_slice_mut().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let words = mask.as_slice_mut().map_err(|error| invalid(error.to_string()))?;
     Ok(bytemuck::cast_slice_mut(words))
 }
 
@@ -97,7 +98,7 @@ fn from_other<'py>(mask: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<i32
 
 fn wrong_array(array: &Bound<'_, PyUntypedArray>) -> PyErr {
     if array.dtype().is_equiv_to(&numpy::dtype::<i32>(array.py())) {
-        PyValueError::new_err(format!("the mask has {} dimensions, expected 2: (batch, words)", array.ndim()))
+        invalid(format!("the mask has {} dimensions, expected 2: (batch, words)", array.ndim()))
     } else {
         PyTypeError::new_err(format!("the mask has dtype {}, expected int32", array.dtype()))
     }

@@ -8,7 +8,6 @@ use std::thread::available_parallelism;
 use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
 use maskwright::tool_calls::{OnError, Reasons, ToolCallOptions};
 use maskwright::{CheckConfig, CompileOptions, Error, GrammarSource};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
@@ -18,7 +17,7 @@ use crate::arguments::{
 };
 use crate::cancel::Cancel;
 use crate::check::Check;
-use crate::errors::{GrammarWarning, OrRaise};
+use crate::errors::{GrammarWarning, OrRaise, invalid};
 use crate::interrupt::{self, stoppable};
 use crate::limits::LimitCounts;
 use crate::report::ReportEntry;
@@ -88,8 +87,9 @@ impl Compiler {
             None => LimitCounts::default(),
         };
         let n_threads = match threads {
-            Some(Count(threads)) => NonZero::new(threads)
-                .ok_or_else(|| PyValueError::new_err("threads is 0, expected at least 1 (or None)"))?,
+            Some(Count(threads)) => {
+                NonZero::new(threads).ok_or_else(|| invalid("threads is 0, expected at least 1 (or None)"))?
+            }
             None => available_parallelism().unwrap_or(NonZero::<usize>::MIN),
         };
         let (py, vocabulary) = (tokenizer.py(), &tokenizer.get().0);
@@ -319,7 +319,7 @@ impl Compiler {
             other => {
                 let message =
                     format!("on_error is {other:?}, expected \"raise\", \"leave_out\" or \"any_json\"");
-                return Err(PyValueError::new_err(message));
+                return Err(invalid(message));
             }
         };
         let source = tools.source(|tools| GrammarSource::tool_calls(tools, options, config));
@@ -354,12 +354,12 @@ impl Compiler {
         refuse_unknown(&this.get_type(), "compile_regex", unknown)?;
         let source = match dialect.as_deref() {
             Some(dialect @ ("rust" | "python")) if unicode.0 => {
-                return Err(PyValueError::new_err(format!(
+                return Err(invalid(format!(
                     "unicode=True with dialect={dialect:?}: its \\d, \\w, \\s and \\b match all of Unicode; leave unicode away"
                 )));
             }
             Some("ecma") if unicode.0 => {
-                return Err(PyValueError::new_err(
+                return Err(invalid(
                     "unicode=True with dialect=\"ecma\": JavaScript's \\d, \\w and \\b are ASCII-only; leave dialect away, or \
                      write \\p{Nd} for \\d and [\\p{L}\\p{N}_] for \\w",
                 ));
@@ -370,7 +370,7 @@ impl Compiler {
             Some("ecma") => GrammarSource::ecma_regex(pattern.0),
             Some("python") => GrammarSource::python_regex(pattern.0),
             Some(other) => {
-                return Err(PyValueError::new_err(format!(
+                return Err(invalid(format!(
                     "dialect is {other:?}, expected \"rust\", \"ecma\" or \"python\""
                 )));
             }
@@ -472,7 +472,7 @@ impl Compiler {
             "basic" => LexerKind::Basic,
             "dynamic_complete" => LexerKind::DynamicComplete,
             other => {
-                return Err(PyValueError::new_err(format!(
+                return Err(invalid(format!(
                     "lexer is {other:?}, expected \"contextual\", \"basic\" or \"dynamic_complete\""
                 )));
             }

@@ -96,7 +96,12 @@ pub(crate) fn declare_attributes(py: Python<'_>) -> PyResult<()> {
     ATTRIBUTES.iter().try_for_each(|name| class.setattr(*name, py.None()))
 }
 
-/// The exception for an error. A call that does not fit the state of its matcher is a plain `ValueError`.
+/// The exception for what a call was given that it cannot take, other than a wrong type.
+pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
+    Error::new_err(message.into())
+}
+
+/// The exception for an error.
 pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
     let raise = error.limit().map(|(name, value)| {
         let more = value.saturating_mul(10);
@@ -114,7 +119,7 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
         ErrorKind::MaxTokensTooSmall => MaxTokensTooSmall::new_err(message),
         ErrorKind::Cancelled => return CancelledError::new_err(message),
         ErrorKind::Internal => return InternalError::new_err(message),
-        _ => return PyValueError::new_err(message),
+        _ => invalid(message),
     };
     let value = exception.value(py);
     let path = error.path().map(|path| path.to_string_lossy());
@@ -168,7 +173,7 @@ impl<T, E: Into<maskwright::Error>> OrRaise<T> for Result<T, E> {
 /// The warning, if warnings are errors.
 pub(crate) fn warn<W: PyTypeInfo>(py: Python<'_>, message: &str) -> PyResult<()> {
     // A source may contain NUL, but a message cannot.
-    let message = CString::new(message.replace('\0', "\u{fffd}"))
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let message =
+        CString::new(message.replace('\0', "\u{fffd}")).map_err(|error| invalid(error.to_string()))?;
     PyErr::warn(py, &py.get_type::<W>(), &message, 1)
 }

@@ -2,14 +2,14 @@
 
 use maskwright::infill::{CanvasConfig, CanvasStatus, Part, Verdict};
 use maskwright::{CancelToken, CompileOptions, Error, MaskStatus, TokenId, mask_words};
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arguments::{Count, Flag, Int, List, OfCall, TextBytes, ints, known_token, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, invalid};
 use crate::interrupt::{self, stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Pair, Scores};
 use crate::matcher::{token_id, token_ids};
@@ -38,15 +38,14 @@ impl Hole {
     #[pyo3(signature = (*, max_tokens=None, tokens=None))]
     fn new(max_tokens: Option<Int>, tokens: Option<Int>) -> PyResult<Hole> {
         let count = |name: &str, Int(given): Int| {
-            usize::try_from(given)
-                .map_err(|_| PyValueError::new_err(format!("{name} is {given}, expected 0 or more")))
+            usize::try_from(given).map_err(|_| invalid(format!("{name} is {given}, expected 0 or more")))
         };
         Ok(Hole(match (max_tokens, tokens) {
             (None, None) => HoleKind::Any,
             (Some(n), None) => HoleKind::AtMost(count("max_tokens", n)?),
             (None, Some(n)) => HoleKind::Exactly(count("tokens", n)?),
             (Some(_), Some(_)) => {
-                return Err(PyValueError::new_err("a hole has max_tokens or tokens, not both"));
+                return Err(invalid("a hole has max_tokens or tokens, not both"));
             }
         }))
     }
@@ -163,7 +162,7 @@ impl Template {
         let known = prefix_ids.0.into_iter().map(|id| known_token(id, self.n_vocab));
         let prefix = known.collect::<PyResult<Vec<TokenId>>>()?;
         fill(py, &self.template, words, self.n_vocab, |template, words| {
-            template.fill_next_token_bitmask(hole, &prefix, words)
+            template.fill_mask(hole, &prefix, words)
         })
     }
 
@@ -315,7 +314,7 @@ impl Canvas {
         let mut mask = bitmask::borrow(mask)?;
         let words = bitmask::row(&mut mask, row)?;
         fill(py, &self.canvas, words, self.n_vocab, |canvas, words| {
-            canvas.fill_bitmask(position, words, exact.0)
+            canvas.fill_mask(position, words, exact.0)
         })
     }
 
@@ -380,7 +379,7 @@ impl Canvas {
 
 /// ValueError for a template or canvas that nothing fills.
 fn impossible(what: &str, why: &str) -> PyErr {
-    PyValueError::new_err(format!("the {what} cannot be completed: {why}"))
+    invalid(format!("the {what} cannot be completed: {why}"))
 }
 
 fn status_name(status: CanvasStatus) -> &'static str {
@@ -429,9 +428,7 @@ fn fill<T: Send>(
     let n_words = mask_words(n_vocab);
     if words.len() < n_words {
         let n_given = words.len();
-        return Err(PyValueError::new_err(format!(
-            "the mask has {n_given} words and the vocabulary needs {n_words}"
-        )));
+        return Err(invalid(format!("the mask has {n_given} words and the vocabulary needs {n_words}")));
     }
     let mut made = vec![0; n_words];
     let status = work_on(py, infilling, |infilling| write(infilling, &mut made))?.or_raise()?;

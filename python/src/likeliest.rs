@@ -2,12 +2,12 @@
 //!
 //! Arrays and tensors of any type and device become contiguous arrays in Python (`maskwright/_scores.py`); here their rows become positions.
 
-use maskwright::{LikeliestConfig, LikeliestStatus, Position, TokenId};
+use maskwright::{LikeliestConfig, LikeliestStatus, PositionScores, TokenId};
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arguments::{Count, Int, ints, wrong_type};
+use crate::errors::invalid;
 
 /// The likeliest text that `Matcher.likeliest` found.
 #[pyclass(frozen, module = "maskwright", get_all)]
@@ -61,15 +61,14 @@ pub(crate) fn config(
     padding: Option<Int>,
 ) -> PyResult<LikeliestConfig> {
     if beam == 0 {
-        return Err(PyValueError::new_err("beam is 0, expected at least 1"));
+        return Err(invalid("beam is 0, expected at least 1"));
     }
-    let padding =
-        match padding {
-            None => None,
-            Some(Int(id)) => Some(TokenId(u32::try_from(id).map_err(|_| {
-                PyValueError::new_err(format!("padding is {id}, expected the id of a token"))
-            })?)),
-        };
+    let padding = match padding {
+        None => None,
+        Some(Int(id)) => Some(TokenId(
+            u32::try_from(id).map_err(|_| invalid(format!("padding is {id}, expected the id of a token")))?,
+        )),
+    };
     Ok(LikeliestConfig { beam, max_tokens: max_tokens.map(|Count(limit)| limit), padding })
 }
 
@@ -122,7 +121,7 @@ impl<'py> Scores<'py> {
         let width = self.logits.as_ref().and_then(|logits| logits.shape().last().copied());
         match width.filter(|&width| width < n_vocab) {
             None => Ok(()),
-            Some(width) => Err(PyValueError::new_err(format!(
+            Some(width) => Err(invalid(format!(
                 "the logits are of {width} tokens, but the grammar was compiled for a tokenizer of {n_vocab} tokens"
             ))),
         }
@@ -132,7 +131,7 @@ impl<'py> Scores<'py> {
     ///
     /// # Errors
     /// None: the arrays are contiguous.
-    pub(crate) fn positions(&self) -> PyResult<Vec<Vec<Position<'_>>>> {
+    pub(crate) fn positions(&self) -> PyResult<Vec<Vec<PositionScores<'_>>>> {
         let shape = match (&self.logits, &self.candidates) {
             (Some(logits), _) => logits.shape(),
             (None, Some((ids, _))) => ids.shape(),
@@ -148,9 +147,9 @@ impl<'py> Scores<'py> {
             let logits = logits.as_ref().map(|rows| rows[at]);
             match (&candidates, logits) {
                 (Some((ids, scores)), _) => {
-                    Position::Candidates { ids: ids[at], log_probabilities: scores[at], logits }
+                    PositionScores::Candidates { ids: ids[at], log_probabilities: scores[at], logits }
                 }
-                (None, logits) => Position::Logits(logits.unwrap_or_default()),
+                (None, logits) => PositionScores::Logits(logits.unwrap_or_default()),
             }
         };
         let texts = (0..self.n_texts).map(|text| text * n_positions..(text + 1) * n_positions);
@@ -161,7 +160,7 @@ impl<'py> Scores<'py> {
 /// The rows of an array along its last dimension.
 fn rows<'a, T: numpy::Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<Vec<&'a [T]>> {
     let width = array.shape().last().copied().unwrap_or_default();
-    let all = array.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let all = array.as_slice().map_err(|error| invalid(error.to_string()))?;
     Ok(match width {
         0 => vec![&[]; array.shape()[0] * array.shape()[1]],
         _ => all.chunks_exact(width).collect(),

@@ -1,13 +1,13 @@
 //! `likeliest_batch`: `Matcher.likeliest` for many texts at once.
 
 use maskwright::debug::counted;
-use maskwright::{LikeliestConfig, Position};
-use pyo3::exceptions::PyValueError;
+use maskwright::{LikeliestConfig, PositionScores};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::arguments::{Count, Int, List};
 use crate::batch::{self, OneMatcher, batch_error, in_parallel};
+use crate::errors::invalid;
 use crate::interrupt::stoppable;
 use crate::likeliest::{Likeliest, Pair, Scores, config};
 use crate::matcher::Matcher;
@@ -39,7 +39,7 @@ pub(crate) fn likeliest_batch(
         Some(OneOrMany::One(Count(limit))) => matchers.iter().map(|_| Some(Count(limit))).collect(),
         Some(OneOrMany::Many(limits)) if limits.len() == matchers.len() => limits,
         Some(OneOrMany::Many(limits)) => {
-            return Err(PyValueError::new_err(format!(
+            return Err(invalid(format!(
                 "there are {} for {}",
                 counted(limits.len(), "limit"),
                 counted(matchers.len(), "matcher")
@@ -78,7 +78,7 @@ pub(crate) fn likeliest_batch(
 struct Job<'a> {
     row: usize,
     matcher: &'a Matcher,
-    positions: Vec<Position<'a>>,
+    positions: Vec<PositionScores<'a>>,
     config: LikeliestConfig,
     found: Option<maskwright::Likeliest>,
 }

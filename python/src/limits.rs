@@ -2,10 +2,11 @@
 
 use maskwright::Limits;
 use maskwright::debug::nearest_name;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::arguments::{Count, OfCall, Text, dict};
+use crate::errors::invalid;
 
 /// The names of the limits.
 const LIMITS: [&str; 14] = [
@@ -42,7 +43,7 @@ impl LimitCounts {
             let is_narrow = *name == *"max_states";
             if is_narrow && u32::try_from(count).is_err() {
                 let given = &*name;
-                return Err(PyValueError::new_err(format!("{given} is {count}, expected at most 2**32 - 1")));
+                return Err(invalid(format!("{given} is {count}, expected at most 2**32 - 1")));
             }
             if !LimitCounts::set(&mut Limits::default(), &name, count) {
                 let expected = match nearest_name(&name, LIMITS) {

@@ -2,17 +2,16 @@
 
 use std::num::NonZero;
 
-use maskwright::{Error, MaskStatus, Taken, TokenCountStatus, TokenId};
+use maskwright::{Error, MaskStatus, MatcherConfig, MatcherStep, TokenCountStatus, TokenId};
 use maskwright_decode::{Candidates, asked_step};
 use maskwright_trace::Step;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::arguments::{Count, Int, List, OfCall, Real, Reduced, Text, TextBytes, ints, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, invalid};
 use crate::interrupt::{stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Pair, Scores};
 use crate::search::{self, Hypothesis};
@@ -71,7 +70,7 @@ impl Matcher {
             Ok(limit) => limit,
             Err(_) => {
                 let given = max_tokens.unwrap_or_default();
-                return Err(PyValueError::new_err(format!("max_tokens is {given}, expected 0 or more")));
+                return Err(invalid(format!("max_tokens is {given}, expected 0 or more")));
             }
         };
         let at_once = match max_tokens {
@@ -81,10 +80,9 @@ impl Matcher {
         let matcher = match at_once {
             Some(matcher) => matcher,
             None => {
-                let start = || {
-                    let grammar = compiled.grammar.with_stop_tokens(&stop_token_ids)?;
-                    maskwright::Matcher::with_max_tokens(&grammar, max_tokens)
-                };
+                let config =
+                    MatcherConfig { max_tokens, stop_tokens: stop_token_ids.clone(), ..Default::default() };
+                let start = || compiled.grammar.matcher_with(&config);
                 stoppable(grammar.py(), start)?.or_raise()?
             }
         };
@@ -122,11 +120,15 @@ impl Matcher {
         if let Some(mut matcher) = self.matcher.try_lock()
             && let Some(filled) = caught(|| matcher.try_fill_mask(words))?
         {
-            return filled.or_raise();
+            filled.or_raise()?;
+            return Ok(!matcher.mask_is_full());
         }
-        self.work(py, |matcher| match work {
-            Some(Count(work)) => matcher.fill_mask_within(words, Some(work as u64)),
-            None => matcher.fill_mask(words),
+        self.work(py, |matcher| {
+            match work {
+                Some(Count(work)) => matcher.fill_mask_within(words, Some(work as u64)),
+                None => matcher.fill_mask(words),
+            }?;
+            Ok(!matcher.mask_is_full())
         })
     }
 
@@ -186,7 +188,7 @@ impl Matcher {
     fn rollback(&self, py: Python<'_>, n: Int) -> PyResult<()> {
         let Int(n) = n;
         let n_steps = usize::try_from(n)
-            .map_err(|_| PyValueError::new_err(format!("cannot roll back {n} tokens, expected 0 or more")))?;
+            .map_err(|_| invalid(format!("cannot roll back {n} tokens, expected 0 or more")))?;
         self.look(py, |matcher| matcher.rollback(n_steps))
     }
 
@@ -231,8 +233,8 @@ impl Matcher {
         let steps = PyList::empty(py);
         for step in self.look(py, |matcher| Ok(matcher.steps()))? {
             match step {
-                Taken::Token(id) => steps.append(id.0)?,
-                Taken::Bytes(bytes) => steps.append(PyBytes::new(py, &bytes))?,
+                MatcherStep::Token(id) => steps.append(id.0)?,
+                MatcherStep::Bytes(bytes) => steps.append(PyBytes::new(py, &bytes))?,
             }
         }
         Ok(steps)
@@ -334,24 +336,20 @@ impl Matcher {
     ) -> PyResult<Vec<bool>> {
         let (List(parents), List(ids)) = (parents, ids);
         if parents.len() != ids.len() {
-            return Err(PyValueError::new_err(format!("{} parents for {} ids", parents.len(), ids.len())));
+            return Err(invalid(format!("{} parents for {} ids", parents.len(), ids.len())));
         }
         let parents: Vec<i64> = parents.into_iter().map(|Int(parent)| parent).collect();
         if let Some((node, parent)) =
             parents.iter().enumerate().find(|&(node, &parent)| parent < -1 || parent >= node as i64)
         {
-            return Err(PyValueError::new_err(format!(
+            return Err(invalid(format!(
                 "the parent of node {node} is {parent}, expected -1 or a node before it"
             )));
         }
         let mut mask = bitmask::borrow(mask)?;
         let rows = bitmask::rows(&mut mask)?;
         if rows.len() < ids.len() {
-            return Err(PyValueError::new_err(format!(
-                "the mask has {} rows for {} nodes",
-                rows.len(),
-                ids.len()
-            )));
+            return Err(invalid(format!("the mask has {} rows for {} nodes", rows.len(), ids.len())));
         }
         let root = self.look(py, |matcher| Ok(matcher.fork()))?;
         let (ids, mut rows) = (token_ids(List(ids)), rows);
@@ -394,7 +392,7 @@ impl Matcher {
         trace: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Vec<Hypothesis>> {
         let tries = match tries.map(|Count(tries)| NonZero::new(tries)) {
-            Some(None) => return Err(PyValueError::new_err("tries is 0, expected at least 1 (or None)")),
+            Some(None) => return Err(invalid("tries is 0, expected at least 1 (or None)")),
             Some(tries) => tries,
             None => None,
         };
@@ -488,9 +486,7 @@ impl Matcher {
             };
             if !is_taken {
                 let shown = step.repr()?;
-                return Err(PyValueError::new_err(format!(
-                    "the saved step {shown} does not fit the grammar"
-                )));
+                return Err(invalid(format!("the saved step {shown} does not fit the grammar")));
             }
         }
         Ok(matcher)
@@ -531,10 +527,10 @@ impl Matcher {
 
 impl Matcher {
     /// Writes the mask over `words`, with so much work if it is given; called without the interpreter.
-    pub(crate) fn fill(&self, words: &mut [u32], work: Option<u64>) -> Result<bool, Error> {
+    pub(crate) fn fill(&self, words: &mut [u32], work: Option<u64>) -> Result<(), Error> {
         let mut matcher = self.matcher.lock();
         if let Some(filled) = matcher.try_fill_mask(words) {
-            return filled;
+            return filled.map(drop);
         }
         let before = matcher.fork();
         let filled = match work {
@@ -544,7 +540,7 @@ impl Matcher {
         if maskwright::stop::is_stopped() {
             *matcher = before;
         }
-        filled
+        filled.map(drop)
     }
 
     /// A step of a trace, before its token is known. A place that cannot be told within the limits is left out.

@@ -5,7 +5,7 @@
 //! here; that the memory is there, and used by nobody else during the call, is the promise of the Python
 //! caller, as with `ctypes`.
 
-use pyo3::exceptions::PyValueError;
+use crate::errors::invalid;
 use pyo3::prelude::*;
 
 /// The rows of a mask at `address`: `n_rows` rows, `stride` bytes from one to the next, `n_words` 32-bit words
@@ -26,12 +26,10 @@ pub(crate) fn rows<'a>(
 ) -> PyResult<Vec<&'a mut [u32]>> {
     const WORD: usize = size_of::<u32>();
     if address == 0 || !address.is_multiple_of(WORD) {
-        return Err(PyValueError::new_err(format!(
-            "the pointer is {address:#x}, expected a multiple of {WORD} and not 0"
-        )));
+        return Err(invalid(format!("the pointer is {address:#x}, expected a multiple of {WORD} and not 0")));
     }
     if !stride.is_multiple_of(WORD) || stride / WORD < n_words {
-        return Err(PyValueError::new_err(format!(
+        return Err(invalid(format!(
             "the stride is {stride} bytes, expected a multiple of {WORD} and at least {} for the vocabulary",
             n_words * WORD
         )));
@@ -43,9 +41,7 @@ pub(crate) fn rows<'a>(
         .checked_mul(stride)
         .and_then(|n_bytes| n_bytes.checked_add(n_words * WORD))
         .filter(|&n_bytes| n_bytes <= isize::MAX as usize && address.checked_add(n_bytes).is_some())
-        .ok_or_else(|| {
-            PyValueError::new_err(format!("{n_rows} rows of {stride} bytes reach beyond the address space"))
-        })?;
+        .ok_or_else(|| invalid(format!("{n_rows} rows of {stride} bytes reach beyond the address space")))?;
     // SAFETY: the pointer is not null and aligned for u32 (checked above), the slice takes at most
     // isize::MAX bytes and does not wrap around the address space (checked above); every bit pattern is a
     // u32. That the memory is there, initialised and not aliased for the lifetime of the slice is the

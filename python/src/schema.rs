@@ -9,7 +9,7 @@ use pyo3::type_object::PyTypeInfo;
 use pyo3::types::{PyDict, PyList, PyString, PyType};
 
 use crate::arguments::{self, Count, GrammarText, OfGrammar, OfSchema, Text};
-use crate::errors::{self, OrRaise, SchemaError, SchemaWarning};
+use crate::errors::{self, OrRaise, SchemaError, SchemaWarning, invalid};
 use crate::work::detached;
 
 /// A schema as JSON text.
@@ -168,18 +168,14 @@ pub(crate) fn config(property_order: &str, whitespace: Whitespace, numbers: &str
         "schema" => PropertyOrder::Schema,
         "any" => PropertyOrder::Any,
         other => {
-            return Err(PyValueError::new_err(format!(
-                "property_order is {other:?}, expected \"schema\" or \"any\""
-            )));
+            return Err(invalid(format!("property_order is {other:?}, expected \"schema\" or \"any\"")));
         }
     };
     let numbers = match numbers {
         "plain" => Numbers::Plain,
         "any" => Numbers::Any,
         other => {
-            return Err(PyValueError::new_err(format!(
-                "numbers is {other:?}, expected \"plain\" or \"any\""
-            )));
+            return Err(invalid(format!("numbers is {other:?}, expected \"plain\" or \"any\"")));
         }
     };
     let mut config = SchemaConfig::default();
@@ -195,15 +191,15 @@ pub(crate) fn whitespace(kind: Option<&str>, max: Option<Count>) -> PyResult<Whi
         (None | Some("any"), Some(Count(max))) => {
             Ok(Whitespace::AtMost(u32::try_from(max).unwrap_or(u32::MAX)))
         }
-        (Some(kind @ ("flexible" | "compact")), Some(Count(max))) => Err(PyValueError::new_err(format!(
+        (Some(kind @ ("flexible" | "compact")), Some(Count(max))) => Err(invalid(format!(
             "max_whitespace is {max} and whitespace is {kind:?}, which has limits of its own; leave one of them out, or say \
              whitespace=\"any\""
         ))),
         (None | Some("flexible"), None) => Ok(Whitespace::Flexible),
         (Some("compact"), None) => Ok(Whitespace::Compact),
         (Some("any"), None) => Ok(Whitespace::Any),
-        (Some(other), _) => Err(PyValueError::new_err(format!(
-            "whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\""
-        ))),
+        (Some(other), _) => {
+            Err(invalid(format!("whitespace is {other:?}, expected \"flexible\", \"compact\" or \"any\"")))
+        }
     }
 }

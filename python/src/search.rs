@@ -14,11 +14,10 @@ use maskwright_decode::{
     SearchConfig, SearchOutcome, SequenceId, SequenceInput, Strategy,
 };
 use numpy::PyReadonlyArray2;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arguments::ints;
-use crate::errors::exception;
+use crate::errors::{exception, invalid};
 use crate::interrupt::unless_interrupted;
 use crate::work::outside;
 
@@ -80,7 +79,7 @@ pub(crate) fn search(
         SamplerConfig { temperature: options.temperature, seed: options.seed, ..SamplerConfig::default() };
     let Some(strategy) = Strategy::named(&options.strategy, options.tries, sampler) else {
         let (given, names) = (&options.strategy, Strategy::NAMES);
-        return Err(PyValueError::new_err(format!("strategy is {given:?}, expected one of {names:?}")));
+        return Err(invalid(format!("strategy is {given:?}, expected one of {names:?}")));
     };
     let mut model = PythonModel {
         logits_fn,
@@ -118,7 +117,7 @@ fn raised(py: Python<'_>, error: &DecodeError) -> PyErr {
     let cause = error.source().and_then(|source| source.downcast_ref::<ConstraintError>());
     match cause.and_then(|cause| cause.get_ref().downcast_ref::<maskwright::Error>()) {
         Some(cause) => exception(py, cause),
-        None => PyValueError::new_err(match error.source() {
+        None => invalid(match error.source() {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         }),
@@ -157,7 +156,7 @@ impl PythonModel {
                 let rows = py.import("maskwright._apply")?.getattr("_logits_rows")?;
                 let rows: PyReadonlyArray2<'_, f32> =
                     rows.call1((given, n_texts, self.n_vocab))?.extract()?;
-                Ok(rows.as_slice().map_err(|error| PyValueError::new_err(error.to_string()))?.to_vec())
+                Ok(rows.as_slice().map_err(|error| invalid(error.to_string()))?.to_vec())
             })
         })
     }

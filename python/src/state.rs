@@ -70,9 +70,10 @@ impl State {
         let MatcherState { within, path, rules, keywords, next, is_complete, .. } = state;
         let next = next
             .into_iter()
-            .map(|maskwright::Next { words, examples }| Py::new(py, Next { words, examples }));
-        let keyword =
-            |maskwright::Keyword { name, value, pointer }| Py::new(py, Keyword { name, value, pointer });
+            .map(|maskwright::StateNext { words, examples, .. }| Py::new(py, Next { words, examples }));
+        let keyword = |maskwright::StateKeyword { name, value, pointer, .. }| {
+            Py::new(py, Keyword { name, value, pointer })
+        };
         Ok(State {
             within,
             path,

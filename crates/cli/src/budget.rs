@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use anyhow::bail;
-use maskwright::{CompiledGrammar, Matcher};
+use maskwright::{CompiledGrammar, Matcher, MatcherConfig};
 
 use crate::prompt::Prompt;
 
@@ -43,11 +43,11 @@ pub(crate) fn start(
     limits: &TokenLimits,
     prompt: Prompt,
 ) -> anyhow::Result<Start> {
-    let needed = Matcher::new(grammar).tokens_to_finish()?.n_tokens;
+    let needed = grammar.matcher().tokens_to_finish()?.n_tokens;
     let limit_after = |n_prompt| limits.max_tokens.min(limits.context_length.saturating_sub(n_prompt));
     let limit = limit_after(prompt.ids.len()).saturating_sub(prompt.healed.len());
     if limit >= needed {
-        let matcher = Matcher::with_max_tokens(grammar, Some(limit))?;
+        let matcher = grammar.matcher_with(&MatcherConfig::with_max_tokens(limit))?;
         return Ok(Start { prompt, matcher, remark: None });
     }
     let remark = (!prompt.healed.is_empty())
@@ -61,7 +61,7 @@ pub(crate) fn start(
              grammar: a text needs at most {needed}"
         );
     }
-    let matcher = Matcher::with_max_tokens(grammar, Some(limit))?;
+    let matcher = grammar.matcher_with(&MatcherConfig::with_max_tokens(limit))?;
     Ok(Start { prompt, matcher, remark })
 }
 
@@ -122,7 +122,7 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             assert_eq!(written.finish_reason, FinishReason::Eos, "seed {seed}");
             assert!(written.steps.len() <= max_tokens);
             let text = tokenizer.decode(&written.tokens);
-            let mut judge = Matcher::new(&grammar);
+            let mut judge = grammar.matcher();
             let text = text.strip_prefix(&*prompt.healed).unwrap();
             assert!(judge.accept_bytes(text).unwrap() && judge.is_accepting());
         }

@@ -71,10 +71,10 @@ impl Constraint for GrammarConstraint {
             mask.fill(0);
             return Ok(true);
         }
-        let narrows = self.matcher.fill_mask(mask)?;
+        self.matcher.fill_mask(mask)?;
         // The engine speaks of its own vocabulary; wider masks have ids that it does not allow.
         let n_vocab = self.tokenizer.n_vocab();
-        Ok(narrows || mask.len() > mask_words(n_vocab) || !n_vocab.is_multiple_of(32))
+        Ok(!self.matcher.mask_is_full() || mask.len() > mask_words(n_vocab) || !n_vocab.is_multiple_of(32))
     }
 
     fn accept_token(&mut self, id: TokenId) -> Result<bool, ConstraintError> {

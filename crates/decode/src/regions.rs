@@ -257,7 +257,7 @@ impl Run<'_> {
         let hole = self.regions.len() - 1;
         let mut prefix: Vec<TokenId> = Vec::new();
         loop {
-            template.fill_next_token_bitmask(0, &prefix, &mut self.mask).map_err(failed)?;
+            template.fill_mask(0, &prefix, &mut self.mask).map_err(failed)?;
             let eos_ids = self.tokenizer.eos_token_ids();
             let may_end = eos_ids.iter().any(|&id| is_allowed(&self.mask, id));
             if prefix.len() == n_tokens {

@@ -37,17 +37,19 @@ mod watch;
 
 pub(crate) use ground::EngineError;
 pub use ground::{
-    ExitRows, Keyword, Limits, MaskStatus, MatcherState, Next, Options, TokenCountStatus, TokensToFinish,
+    ExitRows, Limits, MaskStatus, MatcherState, Options, StateKeyword, StateNext, TokenCountStatus,
+    TokensToFinish,
 };
 #[doc(hidden)]
 pub use ground::{NamedTokens, ResolvedLexed, TextPart, first_character, text_parts, written};
 #[doc(hidden)]
 pub use ground::{TextRegion, Words, WordsPlace};
-pub use likeliest::Position;
+pub use likeliest::PositionScores;
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
 #[doc(hidden)]
 pub use session::OfCanvas;
 pub use session::{
-    Compiler, EngineGrammar, Likeliest, LikeliestConfig, LikeliestStatus, Matcher, Taken, inspect,
+    Compiler, EngineGrammar, Likeliest, LikeliestConfig, LikeliestStatus, Matcher, MatcherConfig,
+    MatcherStep, inspect,
 };

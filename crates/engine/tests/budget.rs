@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_engine::{
-    Compiler, EngineGrammar, Error, ErrorKind, Limits, MaskStatus, Matcher, Options, TokenCountStatus,
+    Compiler, EngineGrammar, Error, ErrorKind, Limits, MaskStatus, Matcher, MatcherConfig, Options,
+    TokenCountStatus,
 };
 use maskwright_grammar::{Grammar, GrammarBuilder, ShuffleItem, ShuffleList, collapse_regular};
 use maskwright_oracle::{Oracle, TextWalk, arb_grammar, arb_text_walk, arb_vocabulary};
@@ -126,7 +127,7 @@ fn walk_in_time(
     let oracle = Oracle::new(grammar);
     let Ok(needed) = Matcher::new(compiled).tokens_to_finish() else { return Ok(()) };
     let limit = needed.n_tokens + spare;
-    let mut matcher = done(Matcher::with_max_tokens(compiled, Some(limit)))?;
+    let mut matcher = done(Matcher::with_config(compiled, &MatcherConfig::with_max_tokens(limit)))?;
     let mut text = Vec::new();
     for n_tokens in 0..=limit {
         if matcher.is_terminated() {
@@ -180,7 +181,7 @@ fn large_counts_are_told_apart() {
     let compiler = Compiler::new(vocabulary, Limits::default());
     let compile =
         |regex: &Regex| compiler.compile(Grammar::from_regex(regex.clone()), &Fuel::unlimited()).unwrap();
-    let mut matcher = Matcher::with_max_tokens(&compile(&long), Some(13)).unwrap();
+    let mut matcher = Matcher::with_config(&compile(&long), &MatcherConfig::with_max_tokens(13)).unwrap();
     for (token, left) in [quote].into_iter().chain([two; 10]).chain([quote]).zip((1..=13).rev()) {
         assert_eq!(matcher.tokens_to_finish().unwrap().n_tokens, left);
         assert!(matcher.mask().unwrap().contains(token) && matcher.accept_token(token).unwrap());
@@ -275,7 +276,7 @@ fn lists_that_seem_to_begin_with_themselves() {
     let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
     for compiled in compiled(&grammar, &vocabulary).unwrap() {
-        let mut matcher = Matcher::with_max_tokens(&compiled, Some(3)).unwrap();
+        let mut matcher = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(3)).unwrap();
         assert!(matcher.accept_token(TokenId(0)).unwrap());
         assert_eq!(matcher.tokens_to_finish().unwrap().n_tokens, 1);
         let mask: Vec<u32> = matcher.mask().unwrap().iter().map(|token| token.0).collect();

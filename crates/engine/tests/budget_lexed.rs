@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_engine::{
-    Compiler, EngineGrammar, Error, Limits, MaskStatus, Matcher, Options, TokenCountStatus,
+    Compiler, EngineGrammar, Error, Limits, MaskStatus, Matcher, MatcherConfig, Options, TokenCountStatus,
 };
 use maskwright_lark::{Indentation, LarkConfig, LexerKind, parse_lark};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -162,7 +162,9 @@ fn check(
         let Some(needed) = check_least(&matcher, tokens.len())? else { return Ok(()) };
         for spare in 0..2 {
             let left = needed + spare;
-            let Ok(mut session) = Matcher::with_max_tokens(&compiled, Some(accepted.len() + left)) else {
+            let Ok(mut session) =
+                Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(accepted.len() + left))
+            else {
                 break;
             };
             if within_limits(session.accept_tokens(&accepted))? < accepted.len() {
@@ -213,7 +215,7 @@ fn walk_within(compiled: &Arc<EngineGrammar>, choices: &[u16], spare: usize) -> 
         return Err(TestCaseError::reject("no completion is known"));
     };
     let limit = needed.n_tokens + spare;
-    let mut matcher = Matcher::with_max_tokens(compiled, Some(limit)).unwrap();
+    let mut matcher = Matcher::with_config(compiled, &MatcherConfig::with_max_tokens(limit)).unwrap();
     let mut unlimited = Matcher::new(compiled);
     for n_tokens in 0..=limit {
         if matcher.is_terminated() {
@@ -450,13 +452,16 @@ fn words_that_a_longer_one_could_swallow_have_a_length() {
         let completion = matcher.finish().unwrap();
         assert_eq!(completion.len(), n_tokens, "{source}");
         assert_eq!(matcher.fork().accept_tokens(&completion).unwrap(), n_tokens);
-        let mut limited = Matcher::with_max_tokens(&compiled, Some(n_tokens)).unwrap();
+        let mut limited = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(n_tokens)).unwrap();
         while !limited.is_terminated() {
             let mask = limited.mask().unwrap();
             let token = mask.iter().last().expect("it can be completed");
             assert!(limited.accept_token(token).unwrap(), "{source}");
         }
-        assert!(Matcher::with_max_tokens(&compiled, Some(n_tokens - 1)).is_err(), "{source}");
+        assert!(
+            Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(n_tokens - 1)).is_err(),
+            "{source}"
+        );
     }
     // Texts longer than `aaaa` may be found first, so the number may be too high. The completion is at most that long.
     for source in [

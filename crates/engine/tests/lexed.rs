@@ -10,7 +10,9 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{Compiler, EngineGrammar, ErrorKind, Layout, Limits, MaskStatus, Matcher, Options};
+use maskwright_engine::{
+    Compiler, EngineGrammar, ErrorKind, Layout, Limits, MaskStatus, Matcher, MatcherConfig, Options,
+};
 use maskwright_grammar::{ExprId, GrammarBuilder, LexedGrammar, RuleId, Tabs, TerminalId};
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, ignored_keywords, parse_python};
 use maskwright_oracle::LexedOracle;
@@ -611,7 +613,7 @@ fn what_cannot_be_decided_is_refused_and_said() {
         }
         assert!(!matcher.accept_token(TokenId(0)).unwrap());
         assert!(matcher.forced_bytes().unwrap().is_empty() || lexing == Basic);
-        let mut limited = Matcher::with_max_tokens(&compiled, Some(3)).unwrap();
+        let mut limited = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(3)).unwrap();
         let allowed: Vec<TokenId> = limited.mask().unwrap().iter().collect();
         assert_eq!(allowed, [TokenId(1), TokenId(3)], "{lexing:?}, rows: {use_rows}");
         assert_eq!(limited.mask_status(), status);

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_engine::{Compiler, Error, Limits, MaskStatus, Matcher};
+use maskwright_engine::{Compiler, Error, Limits, MaskStatus, Matcher, MatcherConfig};
 use maskwright_grammar::Grammar;
 use maskwright_oracle::{Oracle, arb_grammar, arb_vocabulary};
 use maskwright_vocabulary::{Mask, TokenId, Vocabulary};
@@ -58,7 +58,7 @@ fn walk(
         return Err(TestCaseError::reject("the tokens spell no text"));
     }
     let limit = needed.and_then(|needed| Some(needed.n_tokens + spare?));
-    let mut matcher = done(Matcher::with_max_tokens(&compiled, limit))?;
+    let mut matcher = done(Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(limit)))?;
     let mut text = Vec::new();
     for n_tokens in 0..limit.unwrap_or(choices.len()) {
         if matcher.is_terminated() {

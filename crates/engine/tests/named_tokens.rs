@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_engine::{Compiler, ErrorKind, MaskStatus, Matcher, Options};
+use maskwright_engine::{Compiler, ErrorKind, MaskStatus, Matcher, MatcherConfig, Options};
 use maskwright_grammar::{Grammar, GrammarBuilder, TokenItem, TokenSet, collapse_regular};
 use maskwright_oracle::{Oracle, arb_grammar, arb_vocabulary};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -196,7 +196,7 @@ fn check(
             let compiled = match compiled.and_then(|compiled| compiled.with_stop_tokens(&stops)) {
                 Ok(compiled) => compiled,
                 Err(error) if is_lost => {
-                    prop_assert_eq!(error.kind(), ErrorKind::State, "{}", error);
+                    prop_assert_eq!(error.kind(), ErrorKind::NoText, "{}", error);
                     let start = Texts::from([Vec::new()]);
                     let can_end =
                         reference.oracle.is_prefix(b"") && reference.can_end_at_all(&start) == Some(true);
@@ -210,7 +210,7 @@ fn check(
                 }
             };
             let mut texts = Texts::from([Vec::new()]);
-            let mut matcher = match Matcher::with_max_tokens(&compiled, limit) {
+            let mut matcher = match Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(limit)) {
                 Ok(matcher) => matcher,
                 Err(error) => {
                     let needed = Matcher::new(&compiled).tokens_to_finish();
@@ -399,8 +399,8 @@ fn an_end_of_sequence_token_may_be_named() {
     builder.define(start, body);
     let grammar = builder.finish(start).unwrap();
     let compiled = Compiler::new(hostile(), Default::default()).compile(grammar, &Fuel::unlimited()).unwrap();
-    let mut matcher = Matcher::with_max_tokens(&compiled, Some(4)).unwrap();
-    assert!(Matcher::with_max_tokens(&compiled, Some(3)).is_err());
+    let mut matcher = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(4)).unwrap();
+    assert!(Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(3)).is_err());
     for id in [0, 7, 0] {
         assert!(!matcher.is_accepting() && matcher.accept_token(TokenId(id)).unwrap());
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_engine::{Compiler, EngineGrammar, Matcher};
+use maskwright_engine::{Compiler, EngineGrammar, Matcher, MatcherConfig};
 use maskwright_grammar::{Grammar, TokenSet};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
@@ -46,7 +46,8 @@ fn ids_that_no_token_has_are_refused() {
         for grammar in grammars(&vocabulary) {
             let with_stops = grammar.with_stop_tokens(&[TokenId(256)]).unwrap();
             for (grammar, limit) in [(&grammar, None), (&grammar, Some(20)), (&with_stops, None)] {
-                let mut matcher = Matcher::with_max_tokens(grammar, limit).unwrap();
+                let mut matcher =
+                    Matcher::with_config(grammar, &MatcherConfig::with_max_tokens(limit)).unwrap();
                 for token in ids.clone() {
                     assert!(!matcher.mask().unwrap().contains(token));
                     assert!(!matcher.accept_token(token).unwrap(), "{token:?} of {width}");

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_engine::{Compiler, Matcher, Options};
+use maskwright_engine::{Compiler, Matcher, MatcherConfig, Options};
 use maskwright_grammar::{Grammar, GrammarBuilder, at_most_tokens};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use proptest::collection::vec;
@@ -150,7 +150,7 @@ proptest! {
         let options = Options { light_nodes: usize::from(is_light) * 1_000, ..Options::default() };
         let compiler = Compiler::with_options(vocabulary.clone(), Default::default(), options);
         let compiled = compiler.compile(grammar(limit), &Fuel::unlimited()).unwrap();
-        let mut matcher = Matcher::with_max_tokens(&compiled, Some(most)).unwrap();
+        let mut matcher = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(most)).unwrap();
         let mut places = vec![Place::Before(0)];
         for (n_before, choice) in walk.iter().enumerate().take_while(|(n_before, _)| *n_before < most) {
             let mask = matcher.mask().unwrap();
@@ -188,7 +188,7 @@ fn bytes_are_not_counted() {
     assert!(matcher.accept_bytes(b"a").unwrap(), "no token");
     assert!(!matcher.accept_token(TokenId(2)).unwrap());
     assert!(matcher.accept_token(TokenId(1)).unwrap() && matcher.is_accepting());
-    let mut limited = Matcher::with_max_tokens(&compiled, Some(4)).unwrap();
+    let mut limited = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(4)).unwrap();
     assert_eq!(limited.accept_tokens(&[0, 2].map(TokenId)).unwrap(), 2);
     assert_eq!(limited.finish().unwrap(), [1, 11].map(TokenId));
 }

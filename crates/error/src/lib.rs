@@ -66,8 +66,11 @@ pub enum ErrorKind {
     Cancelled,
     /// The limit on tokens is too small; [`Error::needed`] says which is not.
     MaxTokensTooSmall,
-    /// The call does not fit the state of the session: a rollback beyond its beginning, a buffer that is too short,
-    /// a position or hole that does not exist.
+    /// No text of the grammar can be written: not with this vocabulary, these stop tokens, scores or known positions.
+    NoText,
+    /// What the call was given is wrong: a buffer is too short, a token, position or hole does not exist.
+    Argument,
+    /// The call does not fit what was done before: a rollback beyond the beginning, a hole that is filled already.
     State,
     /// An earlier call of the session panicked: a bug in this library.
     Internal,

@@ -156,7 +156,7 @@ fn measure(
         }
         let at = open[choices.below(open.len())];
         let start = Instant::now();
-        canvas.fill_bitmask(at, &mut mask, false)?;
+        canvas.fill_mask(at, &mut mask, false)?;
         times.masks.push(start.elapsed());
         ensure!(mask_contains(&mask, tokens[at]), "token {at} of {tokens:?} is not in its mask");
         let start = Instant::now();

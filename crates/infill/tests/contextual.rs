@@ -234,7 +234,7 @@ fn check(
         let made = |canvas: &mut Canvas| {
             let mut is_exact = false;
             let mask = mask_of(&vocabulary, |mask| {
-                is_exact = canvas.fill_bitmask(at, mask, true).unwrap() == MaskStatus::Exact;
+                is_exact = canvas.fill_mask(at, mask, true).unwrap() == MaskStatus::Exact;
             });
             (ids.iter().copied().filter(|id| mask[id.index()]).collect::<BTreeSet<_>>(), is_exact)
         };

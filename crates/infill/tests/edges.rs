@@ -69,7 +69,7 @@ fn inside_of_a_character() {
     for infiller in json(&[b"\xa9", b"\"", b"a", b"\xc3"]) {
         let parts = [text(b"\"\xc3"), Part::Hole(Hole::Exactly(1)), text(b"\"")];
         let mut mask = [0];
-        template(&infiller, &parts).fill_next_token_bitmask(0, &[], &mut mask).unwrap();
+        template(&infiller, &parts).fill_mask(0, &[], &mut mask).unwrap();
         assert_eq!(mask, [0b1], "nothing else goes on within the character");
         let between = [text(b"\"\xc3"), Part::Hole(Hole::Any), text(b"\xa9\"")];
         assert!(template(&infiller, &between).is_possible().unwrap());
@@ -82,11 +82,11 @@ fn inside_of_an_escape() {
         let parts = [text(r#""\"#), Part::Hole(Hole::Exactly(3)), text("\"")];
         let mut canvas = template(&infiller, &parts);
         let mut mask = [0];
-        canvas.fill_next_token_bitmask(0, &[], &mut mask).unwrap();
+        canvas.fill_mask(0, &[], &mut mask).unwrap();
         let allowed = |mask: &[u32], id| mask_contains(mask, TokenId(id));
         assert!(allowed(&mask, 0) && allowed(&mask, 3) && allowed(&mask, 4));
         assert!(!allowed(&mask, 1) && !allowed(&mask, 2), "no escape begins so");
-        canvas.fill_next_token_bitmask(0, &[TokenId(0)], &mut mask).unwrap();
+        canvas.fill_mask(0, &[TokenId(0)], &mut mask).unwrap();
         assert_eq!(mask, [0b110], "four digits");
         assert!(canvas.fix(0, &[TokenId(0), TokenId(1), TokenId(2)]).unwrap());
         assert_eq!(canvas.complete().unwrap().unwrap(), br#""\u00e9""#);
@@ -113,7 +113,7 @@ fn long_canvases() {
         positions[2_000] = None;
         let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
         let mut mask = [0];
-        assert_eq!(canvas.fill_bitmask(2_000, &mut mask, true).unwrap(), MaskStatus::Exact);
+        assert_eq!(canvas.fill_mask(2_000, &mut mask, true).unwrap(), MaskStatus::Exact);
         assert_eq!(mask, [0b1], "a digit within a number");
     }
     let mut limits = InfillLimits::default();
@@ -157,7 +157,7 @@ fn what_no_work_is_left_for_is_open() {
             assert_ne!(verdicts[1], Verdict::Yes, "{work}");
             for exact in [false, true] {
                 let mut mask = [0];
-                let status = canvas.fill_bitmask(2, &mut mask, exact).unwrap();
+                let status = canvas.fill_mask(2, &mut mask, exact).unwrap();
                 assert!(
                     mask == [0b1] || mask == [0] && status == MaskStatus::Bound,
                     "{work} {mask:?} {status:?}"

@@ -206,7 +206,7 @@ fn check_canvas(
             }
         }
         for (at, expected) in masks.iter().enumerate() {
-            let mask = mask_of(vocabulary, |mask| exact(canvas.fill_bitmask(at, mask, true)));
+            let mask = mask_of(vocabulary, |mask| exact(canvas.fill_mask(at, mask, true)));
             prop_assert_eq!(&mask, expected, "position {} of {:?}", at, positions);
         }
         check_questions(&mut canvas, vocabulary, &masks)?;

@@ -179,7 +179,7 @@ fn widths_are_exact() {
     };
     let mut canvas = known([Some(two), None]);
     let mut mask = [0];
-    canvas.fill_bitmask(8, &mut mask, true).unwrap();
+    canvas.fill_mask(8, &mut mask, true).unwrap();
     let allowed = [one, three, newline].map(|token| 1 << token.0).iter().sum::<u32>();
     assert_eq!(mask[0], allowed, "three columns or five, or the line is empty");
     assert!(known([Some(two), None]).set(8, three).unwrap());

@@ -155,7 +155,7 @@ fn what_is_used_goes_round_in_any_text() {
     let infiller = infiller(&grammar, &vocabulary, (false, false)).unwrap();
     let mut template = Template::new(&infiller, vec![Part::Hole(Hole::Any)]).unwrap();
     let mut mask = vec![0; 1];
-    template.fill_next_token_bitmask(0, &[], &mut mask).unwrap();
+    template.fill_mask(0, &[], &mut mask).unwrap();
     assert_eq!(mask, [0b11], "`gacd` and `(gacdx` are words");
 }
 
@@ -187,7 +187,7 @@ fn calls_of_any_text_end_in_any_order() {
         let parts = vec![Part::Hole(Hole::Any), Part::Hole(Hole::Exactly(1)), text];
         let mut template = Template::new(&infiller, parts).unwrap();
         let mut mask = vec![0; 1];
-        template.fill_next_token_bitmask(1, &[], &mut mask).unwrap();
+        template.fill_mask(1, &[], &mut mask).unwrap();
         assert_eq!(mask, [1], "{token} ends a call in {:?}", grammar.grammar.rules);
     }
 }
@@ -249,7 +249,7 @@ fn canvases_of_a_program() {
         let all: Vec<Option<TokenId>> = filled.iter().copied().map(Some).collect();
         assert!(Canvas::new(&infiller, &all, CanvasConfig::default()).unwrap().is_possible().unwrap());
         for at in (0..program.len()).filter(|&at| masked(at)).step_by(3) {
-            let mask = mask_of(&vocabulary, |mask| exact(canvas.fill_bitmask(at, mask, true)));
+            let mask = mask_of(&vocabulary, |mask| exact(canvas.fill_mask(at, mask, true)));
             assert!(mask[program[at].index()], "position {at} with every {period}th known");
             assert!(canvas.set(at, program[at]).unwrap());
         }

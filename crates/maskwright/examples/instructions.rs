@@ -16,8 +16,8 @@ use std::sync::Arc;
 use maskwright::json_schema::SchemaConfig;
 use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
-    mask_words,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId, Tokenizer,
+    TokenizerOptions, mask_words,
 };
 
 /// What a grammar is written in.
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         boundary();
         println!("{} compile", case.name);
         for phase in ["cold", "warm"] {
-            let mut matcher = Matcher::with_max_tokens(&grammar, limit)?;
+            let mut matcher = Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(limit))?;
             boundary();
             read_text(&mut matcher, &tokens, &mut words, case.name)?;
             boundary();

@@ -13,8 +13,8 @@ use std::time::Instant;
 
 use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions, mask_contains,
-    mask_words,
+    CompileOptions, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId, Tokenizer, TokenizerOptions,
+    mask_contains, mask_words,
 };
 use serde_json::Value;
 
@@ -147,7 +147,7 @@ fn run_all(
             if limit.is_some_and(|limit| ids.len() >= limit) {
                 continue;
             }
-            let mut matcher = match Matcher::with_max_tokens(&compiled, limit) {
+            let mut matcher = match Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(limit)) {
                 // No text of the schema has so few tokens.
                 Err(_) if limit.is_some() => continue,
                 matcher => matcher?,

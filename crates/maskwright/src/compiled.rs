@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::ByteSet;
-use maskwright_engine::{EngineGrammar, Matcher};
+use maskwright_engine::{EngineGrammar, Matcher, MatcherConfig};
 use maskwright_infill::{Canvas, CanvasConfig, Form, Infiller, LexerForm, Part, Relation, Template};
 use maskwright_json_schema::{Report, Status};
 use maskwright_lark::{LexerKind, Tabs};
@@ -20,8 +20,7 @@ use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
 /// A [`matcher`](CompiledGrammar::matcher) follows one sequence; a [`template`](CompiledGrammar::template) or
-/// [`canvas`](CompiledGrammar::canvas) fills in a text with known parts. Functions that take an [`EngineGrammar`] also take
-/// this type ([`Deref`]).
+/// [`canvas`](CompiledGrammar::canvas) fills in a text with known parts.
 ///
 /// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of each would
 /// be part of every compilation; reading the source again takes as long as the first time, once.
@@ -71,8 +70,7 @@ impl CompiledGrammar {
         CompiledGrammar { sessions, source, is_lexed, report, unspelled, infiller: Mutex::default(), limits }
     }
 
-    /// A session at the beginning of a text. [`Matcher::with_max_tokens`] makes one with a limit, and
-    /// [`EngineGrammar::with_stop_tokens`] lets more tokens end the text.
+    /// A session at the beginning of a text.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
@@ -85,6 +83,31 @@ impl CompiledGrammar {
     /// ```
     pub fn matcher(&self) -> Matcher {
         Matcher::new(&self.sessions)
+    }
+
+    /// A session at the beginning of a text, with a limit on tokens, more tokens that end the text, or a limit on work.
+    ///
+    /// # Errors
+    /// If a stop token is out of range or the stop tokens leave no text; if `max_tokens` is too small
+    /// ([`Error::needed`] says which is not: from there on each is large enough); if a limit on work is reached.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherConfig, TokenId, Tokenizer};
+    /// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
+    /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
+    /// let grammar = compiler.compile(&GrammarSource::regex("a+b?"), &CompileOptions::default())?;
+    /// let mut matcher = grammar.matcher_with(&MatcherConfig { max_tokens: Some(2), ..Default::default() })?;
+    /// assert!(matcher.accept_token(TokenId(0))?);
+    /// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(2)], "no other token is left");
+    /// let config = MatcherConfig { stop_tokens: vec![TokenId(1)], ..Default::default() };
+    /// let mut matcher = grammar.matcher_with(&config)?;
+    /// assert!(matcher.accept_token(TokenId(0))? && matcher.accept_token(TokenId(1))? && matcher.is_terminated());
+    /// let config = MatcherConfig { max_tokens: Some(1), ..Default::default() };
+    /// assert_eq!(grammar.matcher_with(&config).unwrap_err().needed(), Some(2));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn matcher_with(&self, config: &MatcherConfig) -> Result<Matcher, Error> {
+        Matcher::with_config(&self.sessions, config)
     }
 
     /// A template: pieces of text and holes that together form one text of the grammar.
@@ -255,6 +278,8 @@ impl CompiledGrammar {
     }
 }
 
+/// For our own crates.
+#[doc(hidden)]
 impl Deref for CompiledGrammar {
     type Target = Arc<EngineGrammar>;
 

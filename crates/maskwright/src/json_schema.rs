@@ -37,6 +37,40 @@ pub use maskwright_json_schema::{
     Numbers, PropertyOrder, ReportEntry, SchemaConfig, SchemaLimits, Status, Style, Warning, Whitespace,
 };
 
+/// A JSON Schema as text. Made from text, or from a value, which keeps the order of its keys.
+#[derive(Clone, Debug)]
+pub struct SchemaText(pub(crate) String);
+
+impl From<String> for SchemaText {
+    fn from(text: String) -> SchemaText {
+        SchemaText(text)
+    }
+}
+
+impl From<&str> for SchemaText {
+    fn from(text: &str) -> SchemaText {
+        SchemaText(text.to_owned())
+    }
+}
+
+impl From<&String> for SchemaText {
+    fn from(text: &String) -> SchemaText {
+        SchemaText(text.clone())
+    }
+}
+
+impl From<Value> for SchemaText {
+    fn from(schema: Value) -> SchemaText {
+        SchemaText(schema.to_string())
+    }
+}
+
+impl From<&Value> for SchemaText {
+    fn from(schema: &Value) -> SchemaText {
+        SchemaText(schema.to_string())
+    }
+}
+
 /// The largest document that is read from a file, in bytes; the largest schemas in public use have a tenth of it.
 const MAX_FILE_LEN: u64 = 1 << 24;
 

@@ -4,7 +4,7 @@
 //! model's vocabulary, Maskwright says at each step exactly which tokens may come next.
 //!
 //! ```
-//! use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
+//! use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 //!
 //! let tokens = ["{", "}", "\"", "ok", ":", " ", "true", "false", "</s>"];
 //! let tokens = tokens.map(|token| token.as_bytes().to_vec());
@@ -14,7 +14,7 @@
 //!     "additionalProperties": false}"#;
 //! let schema = GrammarSource::json_schema(schema, Default::default());
 //! let grammar = compiler.compile(&schema, &CompileOptions::default())?;
-//! let mut matcher = Matcher::new(&grammar);
+//! let mut matcher = grammar.matcher();
 //! for token in tokenizer.encode(r#"{"ok": true}"#)? {
 //!     assert!(matcher.mask()?.contains(token));
 //!     assert!(matcher.accept_token(token)?);
@@ -24,7 +24,7 @@
 //! ```
 //!
 //! The parts: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, a [`GrammarSource`], the
-//! [`CompiledGrammar`] made from it, and a [`Matcher`] for each sequence. [`Matcher::with_max_tokens`] makes sure that the
+//! [`CompiledGrammar`] made from it, and a [`Matcher`] for each sequence. [`MatcherConfig::max_tokens`] makes sure that the
 //! text is complete within a number of tokens. A [`Template`] (fixed pieces and holes) or a [`Canvas`] (known and masked
 //! tokens) fills in a text with known parts. [`CompiledGrammar::check`] says where a whole text leaves the language, and why. Every call that can fail returns [`Error`]; the
 //! errors of building a grammar by hand convert to it.
@@ -90,8 +90,8 @@ pub use maskwright_engine::Matcher;
 /// ```
 pub use maskwright_engine::inspect;
 pub use maskwright_engine::{
-    Keyword, Likeliest, LikeliestConfig, LikeliestStatus, MaskStatus, MatcherState, Next, Position, Taken,
-    TokenCountStatus, TokensToFinish,
+    Likeliest, LikeliestConfig, LikeliestStatus, MaskStatus, MatcherConfig, MatcherState, MatcherStep,
+    PositionScores, StateKeyword, StateNext, TokenCountStatus, TokensToFinish,
 };
 /// What every call that can fail returns.
 ///
@@ -134,7 +134,7 @@ pub use maskwright_infill::Canvas;
 /// let mut template = grammar.template(parts)?;
 /// assert_eq!(template.complete()?, Some(b"abab".to_vec()));
 /// let mut mask = [0];
-/// template.fill_next_token_bitmask(0, &[], &mut mask)?;
+/// template.fill_mask(0, &[], &mut mask)?;
 /// assert_eq!(mask, [0b010], "`b` and then `a`: nothing else is two tokens here");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
@@ -167,7 +167,7 @@ pub mod infill {
     /// let mut canvas = Canvas::new(&grammar.infiller(&options)?, &[None; 3], CanvasConfig::default())?;
     /// assert!(canvas.is_possible()?);
     /// let mut mask = [0];
-    /// canvas.fill_bitmask(1, &mut mask, true)?;
+    /// canvas.fill_mask(1, &mut mask, true)?;
     /// assert_eq!(mask, [0b101], "ab a b, a b ab: never a b a");
     /// # Ok::<(), maskwright::Error>(())
     /// ```
@@ -180,7 +180,7 @@ pub mod infill {
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, stop};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer, stop};
 /// let tokenizer = Tokenizer::from_tokens(vec![b"a".to_vec(), b"</s>".to_vec()], &[TokenId(1)])?;
 /// let grammar = GrammarSource::regex("a{1000000}");
 /// let grammar = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default())?;
@@ -188,7 +188,7 @@ pub mod infill {
 /// let is_to_stop = Arc::new(AtomicBool::new(true));
 /// let watch = is_to_stop.clone();
 /// let (text, is_stopped) =
-///     stop::watched(move || watch.load(Ordering::Relaxed), || Matcher::new(&grammar).finish());
+///     stop::watched(move || watch.load(Ordering::Relaxed), || grammar.matcher().finish());
 /// assert!(is_stopped && text.is_err(), "what is returned then says nothing");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
@@ -215,7 +215,6 @@ pub mod stop {
 /// ```
 pub mod grammar {
     pub use maskwright_automata::{ByteSet, Fuel, FuelError, Regex};
-    pub use maskwright_engine::EngineGrammar;
     pub use maskwright_grammar::{
         ExprId, Grammar, GrammarBuilder, GrammarError, RuleId, ShuffleItem, ShuffleList, TerminalId,
     };
@@ -226,6 +225,8 @@ pub mod grammar {
 pub mod debug {
     pub use maskwright_error::{counted, nearest_name};
     pub use maskwright_lark::LarkGrammar;
+
+    pub use maskwright_engine::EngineGrammar;
 
     pub use crate::check::{quoted, without_line_end};
     pub use crate::frame::Place;

@@ -22,7 +22,7 @@ use maskwright_vocabulary::saved::{self, Magic, Refused};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json_schema::SchemaDocuments;
+use crate::json_schema::{SchemaDocuments, SchemaText};
 use crate::lark::Imports;
 use crate::special_text::spelled;
 use crate::words::{HasSchemas, Schemas};
@@ -286,8 +286,17 @@ impl GrammarSource {
 
     /// The JSON texts that a JSON Schema allows. Its references may lead to [documents](GrammarSource::documents), and to
     /// files beside its [file](GrammarSource::file).
-    pub fn json_schema(text: impl Into<String>, config: SchemaConfig) -> GrammarSource {
-        Notation::JsonSchema { text: text.into(), config }.into()
+    ///
+    /// ```
+    /// use maskwright::GrammarSource;
+    /// use serde_json::json;
+    /// let schema = GrammarSource::json_schema(json!({"type": "array", "maxItems": 3}), Default::default());
+    /// assert!(schema.grammar(&Default::default()).is_ok());
+    /// let schema = GrammarSource::json_schema(r#"{"type": "arry"}"#, Default::default());
+    /// assert_eq!(schema.grammar(&Default::default()).unwrap_err().pointer(), Some("/type"));
+    /// ```
+    pub fn json_schema(schema: impl Into<SchemaText>, config: SchemaConfig) -> GrammarSource {
+        Notation::JsonSchema { text: schema.into().0, config }.into()
     }
 
     /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) decides which terminals are considered

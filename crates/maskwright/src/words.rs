@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use maskwright_engine::{Keyword, TextRegion, Words, WordsPlace};
+use maskwright_engine::{StateKeyword, TextRegion, Words, WordsPlace};
 use maskwright_json_schema::{KeywordLimit, PropertyOrder, SchemaWords};
 use serde_json::{Value, json};
 
@@ -190,7 +190,8 @@ fn end_of<'p>(part: &'p Part, text: &[u8], value: usize, marks: &mut Marks<'p>) 
 impl Words for SourceWords {
     fn place(&self, text: &[u8]) -> Option<WordsPlace> {
         let (part, words, value) = self.at(text)?;
-        let keyword = |KeywordLimit { keyword: name, value, pointer }| Keyword { name, value, pointer };
+        let keyword =
+            |KeywordLimit { keyword: name, value, pointer }| StateKeyword::new(name, value, pointer);
         Some(WordsPlace {
             within: Some(part.name.clone()).filter(|name| !name.is_empty()),
             path: words.path(value),

@@ -6,7 +6,7 @@
 
 use maskwright::json_schema::SchemaConfig;
 use maskwright::lark::{LarkOptions, LexerKind};
-use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
+use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId, Tokenizer};
 use serde_json::json;
 
 /// Tokens of more than one byte, among them some that end a terminal and go on with others.
@@ -142,7 +142,9 @@ fn known_texts_fit_little_more_than_their_length() {
             for n_bytes in [usize::MAX, 3] {
                 let mut tokens = encode(&all, text, n_bytes);
                 tokens.push(TokenId(eos));
-                let mut matcher = Matcher::with_max_tokens(&grammar, Some(tokens.len() + SPARE)).unwrap();
+                let mut matcher =
+                    Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(tokens.len() + SPARE))
+                        .unwrap();
                 for (place, &token) in tokens.iter().enumerate() {
                     let before = &tokens[..place];
                     assert!(
@@ -195,7 +197,7 @@ fn greedy_openers_are_completed_within_any_limit() {
         let least = free.tokens_to_finish().unwrap().n_tokens;
         for beyond in [3, 17, 40, 75, 110, 150, 200, 260] {
             let limit = least + beyond;
-            let mut matcher = Matcher::with_max_tokens(&grammar, Some(limit)).unwrap();
+            let mut matcher = Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(limit)).unwrap();
             let mut text = Vec::new();
             for n_before in 0..limit {
                 let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
@@ -247,7 +249,8 @@ fn without_an_end_token_nothing_follows_the_last_token_of_the_limit() {
         for source in &sources {
             for limit in 2..4 {
                 let grammar = Compiler::new(&tokenizer).compile(source, &CompileOptions::default()).unwrap();
-                let mut matcher = Matcher::with_max_tokens(&grammar, Some(limit)).unwrap();
+                let mut matcher =
+                    Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(limit)).unwrap();
                 for _ in 0..limit {
                     let token = matcher.mask().unwrap().iter().next().unwrap();
                     if !matcher.accept_token(token).unwrap() {

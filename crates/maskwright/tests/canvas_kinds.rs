@@ -241,7 +241,7 @@ fn check(
         }
         for exact in [false, true] {
             let mut mask = [u32::MAX];
-            let status = canvas.fill_bitmask(at, &mut mask, exact).unwrap();
+            let status = canvas.fill_mask(at, &mut mask, exact).unwrap();
             let of_mask: BTreeSet<TokenId> =
                 ids.iter().copied().filter(|&id| mask_contains(&mask, id)).collect();
             prop_assert!(of_mask.is_subset(&allowed), "{:?} at {} of {:?}", of_mask, at, positions);

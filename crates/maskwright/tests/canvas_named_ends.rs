@@ -32,7 +32,7 @@ fn an_end_that_is_named_stands_alone() {
             let positions = [Some(TokenId(0)), None, Some(TokenId(1))];
             let mut canvas = Canvas::new(&infiller, &positions, CanvasConfig::default()).unwrap();
             let mut mask = [0];
-            assert_eq!(canvas.fill_bitmask(1, &mut mask, true).unwrap(), MaskStatus::Exact);
+            assert_eq!(canvas.fill_mask(1, &mut mask, true).unwrap(), MaskStatus::Exact);
             assert_eq!(mask, [1 << named], "{lexer:?}");
             let verdicts = canvas.allows(1, &[TokenId(2), TokenId(3)]).unwrap();
             let expected = [2, 3].map(|id| if id == named { Verdict::Yes } else { Verdict::No });
@@ -50,7 +50,7 @@ fn a_hole_of_any_text_can_hold_a_named_token() {
             Template::new(&infiller, vec![text("a"), Part::Hole(Hole::Any), text("b")]).unwrap();
         assert!(template.complete().unwrap().is_some(), "{lexer:?}");
         let mut mask = [0];
-        template.fill_next_token_bitmask(0, &[], &mut mask).unwrap();
+        template.fill_mask(0, &[], &mut mask).unwrap();
         assert_eq!(mask, [1 << 3], "{lexer:?}");
         assert!(template.fix(0, &[TokenId(3)]).unwrap());
     }

@@ -8,7 +8,7 @@ use maskwright::infill::Verdict;
 use maskwright::json_schema::{PropertyOrder, SchemaConfig};
 use maskwright::{
     CompileOptions, CompiledGrammar, Compiler, GrammarSource, Limits, Mask, MaskStatus, Matcher,
-    TokenCountStatus, TokenId, Tokenizer,
+    MatcherConfig, TokenCountStatus, TokenId, Tokenizer,
 };
 use serde_json::{Value, json};
 
@@ -79,7 +79,8 @@ fn required_keys_in_any_order_have_limits_on_tokens() {
         // Bytes are tokens, so all orders take as many: `"p00":"",` for each key, and `{`, `}` and the end less a comma.
         let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
         assert_eq!(least.n_tokens, 9 * n + 2, "{n} keys");
-        let mut matcher = Matcher::with_max_tokens(&grammar, Some(least.n_tokens)).unwrap();
+        let mut matcher =
+            Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(least.n_tokens)).unwrap();
         let tokens = matcher.finish().unwrap();
         assert_eq!(tokens.len(), least.n_tokens, "{n} keys");
         for token in tokens {
@@ -97,7 +98,9 @@ fn a_limit_that_one_order_keeps_is_kept_in_all() {
     let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
     assert_eq!(least.status, TokenCountStatus::Upper);
     for seed in 0..10u64 {
-        let mut matcher = Matcher::with_max_tokens(&grammar, Some(least.n_tokens + seed as usize)).unwrap();
+        let mut matcher =
+            Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(least.n_tokens + seed as usize))
+                .unwrap();
         let mut draw = seed;
         while !matcher.is_terminated() {
             let allowed: Vec<TokenId> = matcher.mask().unwrap().iter().collect();
@@ -141,7 +144,7 @@ fn numbers_of_tokens_beyond_counting_are_a_limit() {
         .unwrap();
     let error = Matcher::new(&grammar).tokens_to_finish().unwrap_err();
     assert!(error.is_limit(), "{error}");
-    assert!(Matcher::with_max_tokens(&grammar, Some(100)).is_err());
+    assert!(Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(100)).is_err());
     assert!(Matcher::new(&grammar).accept_bytes(b"xxx").unwrap());
 }
 
@@ -150,7 +153,7 @@ fn numbers_of_tokens_beyond_counting_are_a_limit() {
 fn bytes_count_against_the_limit_on_tokens() {
     let compiler = Compiler::new(&tokenizer(&["bc"]));
     let grammar = compiler.compile(&GrammarSource::regex("abc|abcd?e"), &CompileOptions::default()).unwrap();
-    let mut matcher = Matcher::with_max_tokens(&grammar, Some(3)).unwrap();
+    let mut matcher = Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(3)).unwrap();
     assert!(!matcher.fork().accept_bytes(b"abcde").unwrap(), "a, bc, d, e and the end");
     assert!(!matcher.fork().accept_bytes(b"abce").unwrap(), "a, bc, e and the end");
     assert!(matcher.accept_bytes(b"abc").unwrap(), "a, bc and the end");

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use maskwright::json_schema::{SchemaConfig, Whitespace};
 use maskwright::{
-    CompileOptions, Compiler, GrammarSource, MaskStatus, Matcher, TokenCountStatus, TokenId, Tokenizer,
+    CompileOptions, Compiler, GrammarSource, MaskStatus, Matcher, MatcherConfig, TokenCountStatus, TokenId,
+    Tokenizer,
 };
 use proptest::prelude::*;
 use proptest::sample::subsequence;
@@ -162,7 +163,7 @@ fn check_words(schema: &Value, words: &[&str]) {
 /// A session behind `beginning`, written byte by byte, with so many tokens left; `None` if it does not take that way.
 fn start_within(start: &Matcher, beginning: &str, n_left: usize) -> Option<Matcher> {
     let limit = Some(beginning.len() + n_left);
-    let mut matcher = Matcher::with_max_tokens(start.grammar(), limit).ok()?;
+    let mut matcher = Matcher::with_config(start.grammar(), &MatcherConfig::with_max_tokens(limit)).ok()?;
     let mut bytes = beginning.bytes();
     bytes.all(|byte| matcher.accept_token(TokenId(u32::from(byte - b' '))).unwrap()).then_some(matcher)
 }
@@ -379,7 +380,7 @@ fn walk(
     mut random: u64,
 ) -> Vec<u8> {
     let limit = beyond.map(|beyond| start.tokens_to_finish().unwrap().n_tokens + beyond);
-    let mut matcher = Matcher::with_max_tokens(start.grammar(), limit).unwrap();
+    let mut matcher = Matcher::with_config(start.grammar(), &MatcherConfig::with_max_tokens(limit)).unwrap();
     let mut text = Vec::new();
     for n_before in 0.. {
         let mask = matcher.mask().unwrap();
@@ -461,7 +462,8 @@ fn optional_arrays_of_different_items_fit_far_limits() {
     let schema = json!({"type": "object", "properties": {"a": strings}, "additionalProperties": false});
     let (start, tokenizer, end) = matcher(&schema, Whitespace::Compact);
     for limit in [30, 2_000] {
-        let mut matcher = Matcher::with_max_tokens(start.grammar(), Some(limit)).unwrap();
+        let mut matcher =
+            Matcher::with_config(start.grammar(), &MatcherConfig::with_max_tokens(limit)).unwrap();
         for token in [r#"{"a":"#, "[\"", "aa", "\",\""] {
             let id = (0..end)
                 .find(|&id| tokenizer.vocabulary().token_bytes(TokenId(id)) == Some(token.as_bytes()));

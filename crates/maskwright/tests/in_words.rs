@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use maskwright::infill::{Hole, Part};
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
+use maskwright::{
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId, Tokenizer,
+};
 
 const PERSON: &str = r#"{
     "type": "object",
@@ -110,7 +112,7 @@ fn examples_of_a_state_are_texts_that_the_session_accepts() {
     let schema = |text: &str| compiled(&GrammarSource::json_schema(text.to_owned(), Default::default()));
     let numbers = schema(r#"{"type": "object", "additionalProperties": {"type": "integer"}}"#);
     let unique = schema(r#"{"type": "array", "items": {"enum": ["a", "bb", 1]}, "uniqueItems": true}"#);
-    let mut limited = Matcher::with_max_tokens(&unique, Some(6)).unwrap();
+    let mut limited = Matcher::with_config(&unique, &MatcherConfig::with_max_tokens(6)).unwrap();
     assert!(limited.accept_bytes(b"[").unwrap());
     for (matcher, n_examples) in [
         (after(&numbers, r#"{"a": 1, "a"#), 4),
@@ -479,7 +481,7 @@ fn tools_that_take_any_json_have_no_keywords() {
 #[test]
 fn limits_on_tokens_are_told_apart_from_the_grammar() {
     let number = compiled(&GrammarSource::regex("a[0-9]{3}|b"));
-    let mut matcher = Matcher::with_max_tokens(&number, Some(3)).unwrap();
+    let mut matcher = Matcher::with_config(&number, &MatcherConfig::with_max_tokens(3)).unwrap();
     let why = matcher.explain(TokenId(u32::from(b'a'))).unwrap();
     assert_eq!(
         why,
@@ -603,7 +605,9 @@ fn reasons_that_were_false_are_true() {
 #[test]
 fn one_token_is_no_tokens() {
     let grammar = compiled(&GrammarSource::choice(["a"]));
-    let told = |limit| Matcher::with_max_tokens(&grammar, Some(limit)).unwrap_err().to_string();
+    let told = |limit| {
+        Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(limit)).unwrap_err().to_string()
+    };
     assert!(told(1).starts_with("1 token is too few for the grammar: a text needs at most 2"), "{}", told(1));
     assert!(told(0).starts_with("0 tokens are too few for the grammar:"), "{}", told(0));
     let mut matcher = grammar.matcher();

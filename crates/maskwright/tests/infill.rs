@@ -64,7 +64,7 @@ fn canvases_agree_with_sessions() {
         let infiller = grammar.infiller(&CompileOptions::default()).unwrap();
         let mut canvas = Canvas::new(&infiller, &[None; 3], CanvasConfig::default()).unwrap();
         let mut mask = [0];
-        assert_eq!(canvas.fill_bitmask(0, &mut mask, true).unwrap(), MaskStatus::Exact);
+        assert_eq!(canvas.fill_mask(0, &mut mask, true).unwrap(), MaskStatus::Exact);
         let allowed: Vec<u32> = (0..32).filter(|bit| mask[0] >> bit & 1 == 1).collect();
         assert_eq!(allowed, firsts(&grammar));
     }

@@ -5,7 +5,8 @@
 use maskwright::infill::{Hole, Part};
 use maskwright::lark::{Indentation, LarkOptions, LexerKind, builtin_names};
 use maskwright::{
-    CompileOptions, Compiler, ErrorKind, GrammarSource, MaskStatus, Matcher, Template, TokenId, Tokenizer,
+    CompileOptions, Compiler, ErrorKind, GrammarSource, MaskStatus, Matcher, MatcherConfig, Template,
+    TokenId, Tokenizer,
 };
 
 fn compiler() -> Compiler {
@@ -155,7 +156,7 @@ fn grammars_with_schemas_have_limits_and_holes() {
     let source = format!("{CALLS}{{\"enum\": [[1, 2], \"b\"]}}");
     let options = CompileOptions::default();
     let grammar = compiler().compile(&GrammarSource::lark(&source, dynamic()), &options).unwrap();
-    let mut matcher = Matcher::with_max_tokens(&grammar, Some(7)).unwrap();
+    let mut matcher = Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(7)).unwrap();
     for byte in *b"f(" {
         matcher.accept_token(TokenId(byte.into())).unwrap();
     }

@@ -13,7 +13,7 @@ use maskwright::json_schema::{PropertyOrder, SchemaConfig, Whitespace};
 use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
     Canvas, CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Likeliest, LikeliestConfig,
-    LikeliestStatus, Matcher, Position, TokenId, Tokenizer, Vocabulary,
+    LikeliestStatus, Matcher, MatcherConfig, PositionScores, TokenId, Tokenizer, Vocabulary,
 };
 use maskwright_automata::Fuel;
 use maskwright_engine::{EngineGrammar, Limits};
@@ -159,12 +159,12 @@ fn check(
             (ids, scores)
         })
         .collect();
-    let positions: Vec<Position<'_>> = match case.candidates {
-        None => case.logits.iter().map(|logits| Position::Logits(logits)).collect(),
+    let positions: Vec<PositionScores<'_>> = match case.candidates {
+        None => case.logits.iter().map(|logits| PositionScores::Logits(logits)).collect(),
         Some((_, with_logits)) => candidates
             .iter()
             .zip(&case.logits)
-            .map(|((ids, log_probabilities), logits)| Position::Candidates {
+            .map(|((ids, log_probabilities), logits)| PositionScores::Candidates {
                 ids,
                 log_probabilities,
                 logits: with_logits.then_some(&logits[..]),
@@ -172,7 +172,7 @@ fn check(
             .collect(),
     };
     let ask = |grammar: &Arc<EngineGrammar>| -> Result<Option<Likeliest>, Error> {
-        let mut matcher = match Matcher::with_max_tokens(grammar, limit) {
+        let mut matcher = match Matcher::with_config(grammar, &MatcherConfig::with_max_tokens(limit)) {
             Ok(matcher) => matcher,
             Err(_) => return Ok(None),
         };
@@ -303,7 +303,8 @@ fn check_canvas(
     reference
         .search(&Matcher::new(grammar), 0, 0.0)
         .map_err(|error| TestCaseError::reject(error.to_string()))?;
-    let positions: Vec<Position<'_>> = logits.iter().map(|logits| Position::Logits(logits)).collect();
+    let positions: Vec<PositionScores<'_>> =
+        logits.iter().map(|logits| PositionScores::Logits(logits)).collect();
     let found = match (canvas.likeliest(&positions, case.beam), reference.best) {
         (Ok(found), Some(_)) => found,
         (Err(error), best) => {
@@ -569,7 +570,7 @@ fn small(tokens: &[&str], has_end: bool, source: &GrammarSource) -> Arc<Compiled
 fn after_bytes_within_a_token() {
     let grammar = small(&["abc", "bc", "c", "</s>"], true, &GrammarSource::regex("a(bc)?|abc"));
     let logits = [[0.0, 5.0, 0.0, 0.0], [0.0, 0.0, 0.0, 5.0]];
-    let positions = logits.each_ref().map(|logits| Position::Logits(logits));
+    let positions = logits.each_ref().map(|logits| PositionScores::Logits(logits));
     let config = LikeliestConfig::default();
     let first = Matcher::new(&grammar).likeliest(&positions, &config).unwrap();
     assert_eq!(first.ids, [0, 3].map(TokenId));
@@ -585,7 +586,7 @@ fn without_an_end_of_sequence_token() {
     for source in [GrammarSource::regex("ab"), GrammarSource::gbnf("root ::= \"ab\" | \"a\" root \"b\"")] {
         let grammar = small(&["a", "b", "<|pad|>"], false, &source);
         let logits = [[0.0f32; 3]; 3];
-        let positions = logits.each_ref().map(|logits| Position::Logits(logits));
+        let positions = logits.each_ref().map(|logits| PositionScores::Logits(logits));
         let config =
             |max_tokens, padding| LikeliestConfig { max_tokens, padding, ..LikeliestConfig::default() };
         let ask =

@@ -16,8 +16,8 @@ use std::thread;
 use maskwright::json_schema::{SchemaConfig, Whitespace};
 use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, MaskStatus, Matcher, TokenCountStatus, TokenId,
-    Tokenizer,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, MaskStatus, Matcher, MatcherConfig,
+    TokenCountStatus, TokenId, Tokenizer,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -154,7 +154,7 @@ fn ask(grammar: &Arc<CompiledGrammar>, tokens: &[TokenId], question: &Question) 
         Question::Mask(more) | Question::Allows(more, _) => Some(tokens.len() + more),
     };
     let answer = || {
-        let mut matcher = Matcher::with_max_tokens(grammar, limit)?;
+        let mut matcher = Matcher::with_config(grammar, &MatcherConfig::with_max_tokens(limit))?;
         let n_accepted = matcher.accept_tokens(tokens)?;
         if n_accepted < tokens.len() {
             return Ok((format!("{n_accepted} of the tokens are accepted"), None));
@@ -179,7 +179,10 @@ fn ask(grammar: &Arc<CompiledGrammar>, tokens: &[TokenId], question: &Question) 
 /// A question again and again with little work, so that something is left in the middle.
 fn run_out_of_work(grammar: &Arc<CompiledGrammar>, tokens: &[TokenId], question: &Question, work: u64) {
     let Question::Mask(more) = question else { return };
-    let Ok(mut matcher) = Matcher::with_max_tokens(grammar, Some(tokens.len() + more)) else { return };
+    let Ok(mut matcher) = Matcher::with_config(grammar, &MatcherConfig::with_max_tokens(tokens.len() + more))
+    else {
+        return;
+    };
     if matcher.accept_tokens(tokens).is_ok_and(|n_accepted| n_accepted == tokens.len()) {
         let mut words = vec![0; maskwright::mask_words(grammar.vocabulary().n_vocab())];
         for _ in 0..2 {

@@ -218,14 +218,14 @@ fn fill(
     }
     let position = masked[numbers.below(masked.len())];
     let mut mask = Mask::new(n_vocab);
-    worst.time("a mask", size, || canvas.fill_bitmask(position, mask.words_mut(), false))?;
+    worst.time("a mask", size, || canvas.fill_mask(position, mask.words_mut(), false))?;
     // Stopped before it is asked to the end: then it may be known.
     let clock = Clock::start();
     let watch = move || clock.ms() > STOP_AFTER_MS;
-    watched(watch, || canvas.fill_bitmask(position, mask.words_mut(), true)).0.ok();
+    watched(watch, || canvas.fill_mask(position, mask.words_mut(), true)).0.ok();
     let ms = clock.ms();
     worst.ms_stopped = worst.ms_stopped.max(ms - STOP_AFTER_MS);
-    worst.time("an exact mask", size, || canvas.fill_bitmask(position, mask.words_mut(), true))?;
+    worst.time("an exact mask", size, || canvas.fill_mask(position, mask.words_mut(), true))?;
     // That something is not decided is an error of these.
     worst.time("completing", size, || canvas.complete()).ok();
     worst.time("why", size, || canvas.why_impossible()).ok();

@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, bail, ensure};
 use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, MatcherConfig, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{GenerateConfig, GrammarConstraint, LanguageModel, SamplerConfig, Summary, generate};
 use maskwright_models::{ChatMessage, ChatTemplate, LlamaModel};
@@ -181,7 +181,7 @@ impl<M: LanguageModel> Writer<M> {
             n_candidates: 0,
         };
         let limit = (!self.may_be_cut_off).then_some(self.max_tokens);
-        let matcher = match Matcher::with_max_tokens(grammar, limit) {
+        let matcher = match Matcher::with_config(grammar, &MatcherConfig::with_max_tokens(limit)) {
             Ok(matcher) => matcher,
             Err(error) => {
                 entry.outcome = Outcome::Refused;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use anyhow::{bail, ensure};
 use maskwright::json_schema::SchemaConfig;
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId};
+use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId};
 use maskwright_decode::{GenerateConfig, GrammarConstraint, RandomModel, SamplerConfig, generate};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -213,7 +213,7 @@ fn start(subject: &Subject, arguments: &Arguments) -> anyhow::Result<(Matcher, u
     // Of grammars that the session adds to, no lengths are known.
     let Ok(least) = plain.tokens_to_finish() else { return Ok((plain, arguments.max_tokens)) };
     let limit = arguments.max_tokens.max(least.n_tokens.saturating_mul(3) / 2);
-    Ok((Matcher::with_max_tokens(&subject.grammar, Some(limit))?, limit))
+    Ok((Matcher::with_config(&subject.grammar, &MatcherConfig::with_max_tokens(limit))?, limit))
 }
 
 fn n_finished_of(entries: &[Entry]) -> usize {

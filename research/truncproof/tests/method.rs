@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_decode::{Constraint, is_allowed, mask_len};
-use maskwright_engine::{Compiler, EngineGrammar, Matcher};
+use maskwright_engine::{Compiler, EngineGrammar, Matcher, MatcherConfig};
 use maskwright_grammar::{Grammar, GrammarBuilder};
 use maskwright_truncproof::{TruncProof, TruncProofConstraint};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -104,7 +104,7 @@ fn guarantees_a_whole_text_and_allows_nothing_wrong() {
         for round in 0..150 {
             let limit = least + round % 16;
             let mut estimated = TruncProofConstraint::new(&method, Some(limit)).unwrap();
-            let mut exact = Matcher::with_max_tokens(&compiled, Some(limit)).unwrap();
+            let mut exact = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(limit)).unwrap();
             let mut n_tokens = 0;
             while !estimated.is_terminated() {
                 let mut mask = vec![0; mask_len(vocabulary.n_vocab())];

@@ -112,7 +112,7 @@ impl CanvasConstraint for GrammarCanvas {
         mask: &mut [u32],
         exact: bool,
     ) -> Result<MaskStatus, ConstraintError> {
-        self.0.fill_bitmask(position, mask, exact).map_err(failed)
+        self.0.fill_mask(position, mask, exact).map_err(failed)
     }
 
     fn witness(&mut self) -> Result<Option<Vec<TokenId>>, ConstraintError> {

@@ -549,7 +549,11 @@ impl From<EngineError> for Error {
             error if error.is_of_grammar() => ErrorKind::Grammar,
             error if error.is_broken() => ErrorKind::Internal,
             error if error.needed().is_some() => ErrorKind::MaxTokensTooSmall,
-            _ => ErrorKind::State,
+            EngineError(Kind::CannotBeSpelled | Kind::StopsLeaveNoText { .. } | Kind::NoLikeliest) => {
+                ErrorKind::NoText
+            }
+            EngineError(Kind::NotThatLong { .. }) => ErrorKind::State,
+            _ => ErrorKind::Argument,
         };
         let place = Place { hint: error.hint(), needed: error.needed(), ..Place::default() };
         Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise), error).at(place)

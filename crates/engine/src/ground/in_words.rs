@@ -34,9 +34,9 @@ pub struct MatcherState {
     /// The rules that are being read, the outermost first, as far as that is certain. Those of a JSON Schema have no names.
     pub rules: Vec<String>,
     /// The keywords that limit the value in progress, or that is next.
-    pub keywords: Vec<Keyword>,
+    pub keywords: Vec<StateKeyword>,
     /// What may come next, the most useful first, without the end of the text.
-    pub next: Vec<Next>,
+    pub next: Vec<StateNext>,
     /// Whether the text may end here.
     pub is_complete: bool,
 }
@@ -45,12 +45,13 @@ pub struct MatcherState {
 ///
 /// ```
 /// # mod maskwright { pub use maskwright_engine::*; }
-/// use maskwright::Keyword;
-/// let keyword = Keyword { name: "maximum".into(), value: "120".into(), pointer: "/properties/age".into() };
+/// use maskwright::StateKeyword;
+/// let keyword = StateKeyword::new("maximum", "120", "/properties/age");
 /// assert_eq!(keyword.to_string(), "\"maximum\": 120");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keyword {
+#[non_exhaustive]
+pub struct StateKeyword {
     /// Its name.
     pub name: String,
     /// Its value, as JSON.
@@ -59,16 +60,22 @@ pub struct Keyword {
     pub pointer: String,
 }
 
+impl StateKeyword {
+    /// For our own crates.
+    #[doc(hidden)]
+    pub fn new(
+        name: impl Into<String>,
+        value: impl Into<String>,
+        pointer: impl Into<String>,
+    ) -> StateKeyword {
+        StateKeyword { name: name.into(), value: value.into(), pointer: pointer.into() }
+    }
+}
+
 /// One thing that may come next.
-///
-/// ```
-/// # mod maskwright { pub use maskwright_engine::*; }
-/// use maskwright::Next;
-/// let next = Next { words: "a digit".into(), examples: vec!["0".into(), "1".into()] };
-/// assert!(next.examples.len() > 1);
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Next {
+#[non_exhaustive]
+pub struct StateNext {
     /// It, in words: a text between backticks, or what kind of characters.
     pub words: String,
     /// Some texts that it can begin with.
@@ -116,7 +123,7 @@ pub struct WordsPlace {
     /// The way to the value in progress, or that is next, as a JSON pointer.
     pub path: String,
     /// The keywords that limit it.
-    pub keywords: Vec<Keyword>,
+    pub keywords: Vec<StateKeyword>,
     /// What must still come before it can end.
     pub hint: Option<String>,
 }
@@ -167,14 +174,14 @@ impl fmt::Display for MatcherState {
         }
         write!(f, "expected {}", self.expected().join(" or "))?;
         if !self.keywords.is_empty() {
-            let keywords: Vec<String> = self.keywords.iter().map(Keyword::to_string).collect();
+            let keywords: Vec<String> = self.keywords.iter().map(StateKeyword::to_string).collect();
             write!(f, " ({})", keywords.join(", "))?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Keyword {
+impl fmt::Display for StateKeyword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\": {}", self.name, self.value)
     }

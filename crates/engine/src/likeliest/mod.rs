@@ -22,7 +22,7 @@ mod task;
 
 pub(crate) use automaton::{Closure, TokenAutomaton};
 pub(crate) use finite::Finite;
-pub use scores::Position;
+pub use scores::PositionScores;
 pub(crate) use scores::{IMPOSSIBLE, Ranked, Row, Scores};
 pub(crate) use search::{Edge, Found, Paths, Wanted, search};
 pub(crate) use task::Task;

@@ -22,7 +22,7 @@ const MARGIN: f64 = 1e-9;
 
 /// What is known of one position of a text.
 #[derive(Clone, Copy, Debug)]
-pub enum Position<'a> {
+pub enum PositionScores<'a> {
     /// A logit for each id. There may be more than the vocabulary has ids: those are no tokens. Missing ones are minus infinity.
     Logits(&'a [f32]),
     /// The best tokens, with the natural logarithms of their probabilities. Every other token is at most as probable as the least of these; together they
@@ -74,7 +74,7 @@ pub(crate) struct Scores<'a> {
 impl<'a> Scores<'a> {
     /// # Errors
     /// If a score is not a number or plus infinity, or there are not as many ids as probabilities.
-    pub(crate) fn new(positions: &[Position<'a>]) -> Result<Scores<'a>, EngineError> {
+    pub(crate) fn new(positions: &[PositionScores<'a>]) -> Result<Scores<'a>, EngineError> {
         let rows = positions.iter().enumerate().map(|(index, position)| Row::new(index, position));
         let rows: Vec<Row<'a>> = rows.collect::<Result<_, _>>()?;
         let mut ahead = vec![0.0; rows.len() + 1];
@@ -96,13 +96,13 @@ impl<'a> Scores<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(index: usize, position: &Position<'a>) -> Result<Row<'a>, EngineError> {
+    fn new(index: usize, position: &PositionScores<'a>) -> Result<Row<'a>, EngineError> {
         match *position {
-            Position::Known(token) => {
+            PositionScores::Known(token) => {
                 let ranked = Ranked { tokens: vec![(token, 0.0)], beyond: f64::NEG_INFINITY };
                 Ok(Row { kind: Kind::Known(token), best: 0.0, ranked: ranked.into() })
             }
-            Position::Logits(logits) => {
+            PositionScores::Logits(logits) => {
                 let (largest, normalizer) = log_sum_exp(logits);
                 if !normalizer.is_finite()
                     && let Some(id) = logits.iter().position(|&logit| is_bad(logit))
@@ -112,10 +112,10 @@ impl<'a> Row<'a> {
                 let best = score_of(largest, normalizer);
                 Ok(Row { kind: Kind::Logits(logits, normalizer), best, ranked: OnceCell::new() })
             }
-            Position::Candidates { ids: [], log_probabilities: [], logits: Some(logits) } => {
-                Row::new(index, &Position::Logits(logits))
+            PositionScores::Candidates { ids: [], log_probabilities: [], logits: Some(logits) } => {
+                Row::new(index, &PositionScores::Logits(logits))
             }
-            Position::Candidates { ids, log_probabilities, logits } => {
+            PositionScores::Candidates { ids, log_probabilities, logits } => {
                 Row::of_candidates(index, ids, log_probabilities, logits)
             }
         }

@@ -63,6 +63,7 @@ impl EngineGrammar {
     /// assert_eq!(matcher.accept_tokens(&[0, 1].map(TokenId)).unwrap(), 2);
     /// assert!(matcher.is_terminated());
     /// ```
+    #[doc(hidden)]
     pub fn with_stop_tokens(
         self: &Arc<EngineGrammar>,
         stops: &[TokenId],

@@ -21,8 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use maskwright_vocabulary::TokenId;
 
 pub use likeliest::{Likeliest, LikeliestConfig, LikeliestStatus, OfCanvas};
+pub use within::MatcherConfig;
 
 use bounded::{Shown, all, unless_out_of_work};
+use masks::LastMask;
 
 use super::engine_grammar::EngineGrammar;
 use super::machine::Machine;
@@ -30,7 +32,7 @@ use super::shared_machine::SharedMachine;
 use super::state::{State, Witness};
 use crate::ground::{Readings, text_prefix, written};
 use crate::parser::ConfigId;
-use crate::{EngineError, Error, MaskStatus};
+use crate::{EngineError, Error};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
@@ -44,8 +46,7 @@ pub struct Matcher {
     grammar: Arc<EngineGrammar>,
     machine: Arc<SharedMachine>,
     pub(crate) state: State,
-    /// Of the last mask.
-    mask_status: MaskStatus,
+    last_mask: LastMask,
     /// Whether a call has panicked.
     is_broken: AtomicBool,
     /// The most tokens of the whole text, EOS included.
@@ -61,14 +62,14 @@ pub struct Matcher {
 
 /// An accepted token (or run of bytes), and what was before it. A persistent list, so that forks share it.
 struct Step {
-    taken: Taken,
+    taken: MatcherStep,
     before: State,
     previous: Option<Arc<Step>>,
 }
 
 /// What one step of a session has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum MatcherStep {
     /// A token, which may be an end-of-sequence token.
     Token(TokenId),
     /// A run of bytes.
@@ -81,7 +82,7 @@ impl Clone for Matcher {
             grammar: self.grammar.clone(),
             machine: self.machine.clone(),
             state: self.state.clone(),
-            mask_status: self.mask_status,
+            last_mask: self.last_mask,
             is_broken: AtomicBool::new(self.is_broken()),
             max_tokens: self.max_tokens,
             must_spell: self.must_spell,
@@ -131,11 +132,13 @@ impl Drop for Step {
 
 impl Matcher {
     /// A session at the beginning of a text.
+    #[doc(hidden)]
     pub fn new(grammar: &Arc<EngineGrammar>) -> Matcher {
         Matcher::on(grammar, grammar.machine())
     }
 
     /// The same, or `None` if that would have to wait for another thread, or to work.
+    #[doc(hidden)]
     pub fn try_new(grammar: &Arc<EngineGrammar>) -> Option<Matcher> {
         Some(Matcher::on(grammar, grammar.try_machine()?))
     }
@@ -145,7 +148,7 @@ impl Matcher {
             grammar: grammar.clone(),
             state: machine.start().clone(),
             machine,
-            mask_status: MaskStatus::Exact,
+            last_mask: LastMask::NONE,
             is_broken: AtomicBool::new(false),
             max_tokens: None,
             must_spell: grammar.must_spell(),
@@ -170,7 +173,7 @@ impl Matcher {
 
     fn take(&mut self, token: TokenId) -> Result<bool, EngineError> {
         let Some(state) = self.after_token(&self.state, token)? else { return Ok(false) };
-        self.push(Taken::Token(token), state);
+        self.push(MatcherStep::Token(token), state);
         Ok(true)
     }
 
@@ -179,6 +182,7 @@ impl Matcher {
     ///
     /// # Errors
     /// As [`accept_token`](Matcher::accept_token).
+    #[doc(hidden)]
     pub fn try_accept_token(&mut self, token: TokenId) -> Option<Result<bool, Error>> {
         if self.counts_tokens() {
             return None;
@@ -201,7 +205,7 @@ impl Matcher {
         })?;
         Some(next.map_err(Error::from).map(|next| match next {
             Some(state) => {
-                self.push(Taken::Token(token), state);
+                self.push(MatcherStep::Token(token), state);
                 true
             }
             None => false,
@@ -264,7 +268,7 @@ impl Matcher {
         next.n_tokens += fewest.unwrap_or(bytes.len());
         let fits = self.fits(&next)?.unwrap_or(false);
         if fits {
-            self.push(Taken::Bytes(bytes.into()), next);
+            self.push(MatcherStep::Bytes(bytes.into()), next);
         }
         Ok(fits)
     }
@@ -300,6 +304,7 @@ impl Matcher {
     }
 
     /// The same session without [`Limits::mask_work`](crate::Limits::mask_work): each call takes the work that it needs.
+    #[doc(hidden)]
     #[must_use]
     pub fn unbounded(self) -> Matcher {
         Matcher { mask_work: None, ..self }
@@ -324,6 +329,7 @@ impl Matcher {
     }
 
     /// The same at once or not at all: `None` if another thread is using the grammar's tables.
+    #[doc(hidden)]
     pub fn try_is_accepting(&self) -> Option<bool> {
         if self.state.is_terminated {
             return Some(true);
@@ -362,8 +368,8 @@ impl Matcher {
         let n_within = taken.len() - usize::from(self.state.is_terminated);
         for taken in &taken[..n_within] {
             match taken {
-                Taken::Token(token) => text.extend_from_slice(&written(vocabulary, *token)),
-                Taken::Bytes(bytes) => text.extend_from_slice(bytes),
+                MatcherStep::Token(token) => text.extend_from_slice(&written(vocabulary, *token)),
+                MatcherStep::Bytes(bytes) => text.extend_from_slice(bytes),
             }
         }
         text
@@ -379,26 +385,26 @@ impl Matcher {
     /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
     /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
     /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("aba")), &Fuel::new(1_000)).unwrap();
-    /// use maskwright::{Matcher, Taken, TokenId};
+    /// use maskwright::{Matcher, MatcherStep, TokenId};
     /// // The grammar has the text `aba`; the tokens are `a`, `b` and one that ends texts.
     /// let mut matcher = Matcher::new(&grammar);
     /// assert!(matcher.accept_bytes(b"ab").unwrap() && matcher.accept_token(TokenId(0)).unwrap());
-    /// assert_eq!(matcher.steps(), [Taken::Bytes(b"ab".as_slice().into()), Taken::Token(TokenId(0))]);
+    /// assert_eq!(matcher.steps(), [MatcherStep::Bytes(b"ab".as_slice().into()), MatcherStep::Token(TokenId(0))]);
     /// assert_eq!((matcher.text(), matcher.n_tokens()), (b"aba".to_vec(), 3));
     /// ```
-    pub fn steps(&self) -> Vec<Taken> {
+    pub fn steps(&self) -> Vec<MatcherStep> {
         self.taken().into_iter().cloned().collect()
     }
 
-    fn taken(&self) -> Vec<&Taken> {
+    fn taken(&self) -> Vec<&MatcherStep> {
         let last = self.history.as_deref();
-        let mut taken: Vec<&Taken> =
+        let mut taken: Vec<&MatcherStep> =
             std::iter::successors(last, |step| step.previous.as_deref()).map(|step| &step.taken).collect();
         taken.reverse();
         taken
     }
 
-    fn push(&mut self, taken: Taken, state: State) {
+    fn push(&mut self, taken: MatcherStep, state: State) {
         let state = State { n_steps: self.state.n_steps + 1, ..state };
         let before = std::mem::replace(&mut self.state, state);
         self.history = Some(Arc::new(Step { taken, before, previous: self.history.take() }));
@@ -521,6 +527,7 @@ impl Matcher {
     ///
     /// # Errors
     /// That it is.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), Error> {
         Ok(self.check_unbroken()?)
     }

@@ -13,4 +13,6 @@ mod state;
 
 pub use compiler::Compiler;
 pub use engine_grammar::EngineGrammar;
-pub use matcher::{Likeliest, LikeliestConfig, LikeliestStatus, Matcher, OfCanvas, Taken};
+pub use matcher::{
+    Likeliest, LikeliestConfig, LikeliestStatus, Matcher, MatcherConfig, MatcherStep, OfCanvas,
+};

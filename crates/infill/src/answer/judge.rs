@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use maskwright_engine::{EngineGrammar, Matcher, Taken};
+use maskwright_engine::{EngineGrammar, Matcher, MatcherStep};
 use maskwright_vocabulary::{TokenId, mask_words};
 
 use crate::ground::InfillError;
@@ -24,7 +24,7 @@ pub(crate) enum Judgement {
 pub(crate) struct Judge {
     session: Matcher,
     /// What the session has accepted.
-    accepted: Vec<Taken>,
+    accepted: Vec<MatcherStep>,
 }
 
 impl Judge {
@@ -38,7 +38,7 @@ impl Judge {
     ///
     /// # Errors
     /// If the session reaches a limit.
-    pub(crate) fn judge(&mut self, parts: &[Taken]) -> Result<Judgement, InfillError> {
+    pub(crate) fn judge(&mut self, parts: &[MatcherStep]) -> Result<Judgement, InfillError> {
         let n_read = self.read(parts)?;
         let is_word = n_read == parts.len() && self.session.is_accepting();
         Ok(if is_word { Judgement::Accepted } else { Judgement::Refused(n_read) })
@@ -48,14 +48,14 @@ impl Judge {
     ///
     /// # Errors
     /// If the session reaches a limit.
-    pub(crate) fn read(&mut self, parts: &[Taken]) -> Result<usize, InfillError> {
+    pub(crate) fn read(&mut self, parts: &[MatcherStep]) -> Result<usize, InfillError> {
         let n_same = self.accepted.iter().zip(parts).take_while(|(old, new)| old == new).count();
         self.session.rollback(self.accepted.len() - n_same).map_err(InfillError::session)?;
         self.accepted.truncate(n_same);
         for part in &parts[n_same..] {
             let is_accepted = match part {
-                Taken::Token(token) => self.session.accept_token(*token),
-                Taken::Bytes(bytes) => self.session.accept_bytes(bytes),
+                MatcherStep::Token(token) => self.session.accept_token(*token),
+                MatcherStep::Bytes(bytes) => self.session.accept_bytes(bytes),
             };
             if !is_accepted.map_err(InfillError::session)? {
                 return Ok(self.accepted.len());
@@ -75,7 +75,7 @@ impl Judge {
     ///
     /// # Errors
     /// If the session reaches a limit.
-    pub(crate) fn finished(&mut self, parts: &[Taken]) -> Result<Option<Vec<TokenId>>, InfillError> {
+    pub(crate) fn finished(&mut self, parts: &[MatcherStep]) -> Result<Option<Vec<TokenId>>, InfillError> {
         if self.read(parts)? < parts.len() {
             return Ok(None);
         }
@@ -96,7 +96,7 @@ impl Judge {
     ///
     /// # Errors
     /// If the session reaches a limit.
-    pub(crate) fn mask_after(&mut self, parts: &[Taken]) -> Result<Vec<u32>, InfillError> {
+    pub(crate) fn mask_after(&mut self, parts: &[MatcherStep]) -> Result<Vec<u32>, InfillError> {
         let vocabulary = self.session.grammar().vocabulary().clone();
         let mut mask = vec![0; mask_words(vocabulary.n_vocab())];
         if self.read(parts)? == parts.len() {

@@ -3,7 +3,7 @@
 //! A chart of such a question is small, because nearly all of its text is known. [`Witness::near`] opens places
 //! around what has changed; [`Witness::window`] opens places around a position whose mask is wanted.
 
-use maskwright_engine::{Taken, TextPart, text_parts};
+use maskwright_engine::{MatcherStep, TextPart, text_parts};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::answer::question::{Place, Question};
@@ -59,28 +59,28 @@ impl Witness {
         &self,
         question: &Question,
         (reader, blanks, vocabulary): (&Reader, &[TokenId], &Vocabulary),
-    ) -> Option<Vec<Taken>> {
+    ) -> Option<Vec<MatcherStep>> {
         if !question.ends.contains(&self.end) {
             return None;
         }
         let mut parts = Vec::with_capacity(self.end);
         for ((place, way_round), here) in question.places.iter().zip(&self.places) {
             parts.push(match (place, here) {
-                (Place::Text(text), _) => Taken::Bytes(text.clone()),
+                (Place::Text(text), _) => MatcherStep::Bytes(text.clone()),
                 (Place::Free, Some(Place::Text(text))) => {
                     parts.extend(text_parts(text).map(|part| match part {
-                        TextPart::Text(text) => Taken::Bytes(text.into()),
+                        TextPart::Text(text) => MatcherStep::Bytes(text.into()),
                         TextPart::Symbol(symbol) => {
-                            Taken::Token(reader.token_of(vocabulary.symbol(symbol), blanks, vocabulary))
+                            MatcherStep::Token(reader.token_of(vocabulary.symbol(symbol), blanks, vocabulary))
                         }
                     }));
                     continue;
                 }
-                (&Place::Token(token), _) => Taken::Token(token),
+                (&Place::Token(token), _) => MatcherStep::Token(token),
                 (&Place::Read(id), _) | (Place::Masked, &Some(Place::Read(id))) => {
-                    Taken::Token(reader.token_of(id, blanks, vocabulary))
+                    MatcherStep::Token(reader.token_of(id, blanks, vocabulary))
                 }
-                (Place::Masked, &Some(Place::Token(token))) => Taken::Token(token),
+                (Place::Masked, &Some(Place::Token(token))) => MatcherStep::Token(token),
                 (Place::Masked | Place::Free, None) if way_round.is_some() => continue,
                 _ => return None,
             });

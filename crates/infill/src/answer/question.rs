@@ -3,7 +3,7 @@
 //! A known token can often be read in two ways: as its text, and by its id where the grammar names it. A lattice has
 //! one reading of each. So a question is one lattice for each combination of readings; usually there is one.
 
-use maskwright_engine::Taken;
+use maskwright_engine::MatcherStep;
 use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};
 
 use crate::answer::reader::Reader;
@@ -114,10 +114,10 @@ impl Question {
     }
 
     /// The known places before the first unknown one, as a session reads them.
-    pub(crate) fn known_prefix(&self) -> Vec<Taken> {
+    pub(crate) fn known_prefix(&self) -> Vec<MatcherStep> {
         let known = self.places.iter().map_while(|(place, _)| match place {
-            Place::Text(text) => Some(Taken::Bytes(text.clone())),
-            &Place::Token(token) => Some(Taken::Token(token)),
+            Place::Text(text) => Some(MatcherStep::Bytes(text.clone())),
+            &Place::Token(token) => Some(MatcherStep::Token(token)),
             Place::Read(_) | Place::Masked | Place::Free | Place::Nothing => None,
         });
         let first_end = self.ends.first().copied().unwrap_or(0);

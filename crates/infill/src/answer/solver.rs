@@ -28,7 +28,7 @@ mod tidy;
 
 use maskwright_automata::Fuel;
 use maskwright_automata::meter::{self, Meter};
-use maskwright_engine::Taken;
+use maskwright_engine::MatcherStep;
 use maskwright_vocabulary::{TokenId, mask_contains};
 
 use crate::answer::infiller::Infiller;
@@ -336,7 +336,7 @@ impl Solver {
     ) -> Result<Answer, InfillError> {
         let infiller = self.infiller.clone();
         let vocabulary = infiller.vocabulary();
-        let mut tried: Vec<(Vec<Taken>, TokenId)> = Vec::new();
+        let mut tried: Vec<(Vec<MatcherStep>, TokenId)> = Vec::new();
         let (mut furthest, mut n_vain, mut is_shorter_tried) = (0, 0, false);
         while n_vain <= N_MENDED {
             let reader = &infiller.readers()[witness.reader];
@@ -367,7 +367,7 @@ impl Solver {
                 let before = &parts[..at];
                 let mask = self.judge.mask_after(before)?;
                 let was_tried = |token: TokenId| {
-                    parts[at] == Taken::Token(token)
+                    parts[at] == MatcherStep::Token(token)
                         || tried.iter().any(|(text, tried)| text == before && *tried == token)
                 };
                 let others = (0..vocabulary.n_vocab() as u32).map(TokenId);
@@ -383,7 +383,7 @@ impl Solver {
             let Some((at, token)) = next else { break };
             let mut rest = question.clone();
             for (place, part) in rest.places.iter_mut().zip(&parts[..at]) {
-                if let (Place::Masked, &Taken::Token(token)) = (&place.0, part) {
+                if let (Place::Masked, &MatcherStep::Token(token)) = (&place.0, part) {
                     place.0 = Place::Token(token);
                 }
             }

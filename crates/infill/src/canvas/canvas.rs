@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use maskwright_automata::meter::Meter;
-use maskwright_engine::{Likeliest, LikeliestConfig, MaskStatus, Matcher, OfCanvas, Position, Taken};
+use maskwright_engine::{
+    Likeliest, LikeliestConfig, MaskStatus, Matcher, MatcherStep, OfCanvas, PositionScores,
+};
 use maskwright_error::Error;
 use maskwright_vocabulary::{TokenId, mask_insert, mask_remove, mask_words};
 
@@ -218,12 +220,7 @@ impl Canvas {
     ///
     /// # Errors
     /// If there is no such position, the mask is too short, or a session of the grammar fails, other than by a limit.
-    pub fn fill_bitmask(
-        &mut self,
-        position: usize,
-        mask: &mut [u32],
-        exact: bool,
-    ) -> Result<MaskStatus, Error> {
+    pub fn fill_mask(&mut self, position: usize, mask: &mut [u32], exact: bool) -> Result<MaskStatus, Error> {
         let limit = self.solver.infiller.limits().work;
         Meter { limit }.run(|| self.fill_metered(position, mask, exact))
     }
@@ -334,8 +331,8 @@ impl Canvas {
     /// [`LikeliestConfig`]. Never less likely than [`complete`](Canvas::complete).
     ///
     /// # Errors
-    /// If there is not one [`Position`] for each position, nothing fills the canvas, or that is not found out within the limit on work.
-    pub fn likeliest(&mut self, positions: &[Position<'_>], beam: usize) -> Result<Likeliest, Error> {
+    /// If there is not one [`PositionScores`] for each position, nothing fills the canvas, or that is not found out within the limit on work.
+    pub fn likeliest(&mut self, positions: &[PositionScores<'_>], beam: usize) -> Result<Likeliest, Error> {
         if positions.len() != self.positions.len() {
             return Err(InfillError::positions_differ(positions.len(), self.positions.len()).into());
         }
@@ -349,8 +346,8 @@ impl Canvas {
             Known::Open => None,
         };
         let known = self.positions.iter().zip(positions);
-        let positions: Vec<Position<'_>> =
-            known.map(|(known, &position)| known.map_or(position, Position::Known)).collect();
+        let positions: Vec<PositionScores<'_>> =
+            known.map(|(known, &position)| known.map_or(position, PositionScores::Known)).collect();
         let config = LikeliestConfig { beam, max_tokens: None, padding: self.config.padding };
         let canvas = OfCanvas { witness: witness.as_deref(), blanks: &self.solver.blanks };
         Matcher::new(self.solver.infiller.sessions()).likeliest_of(&positions, &config, Some(canvas))
@@ -435,7 +432,7 @@ impl Canvas {
         let eos = vocabulary.eos_token_ids().first().copied();
         let mut filled = self.positions.clone();
         for (index, part) in self.parts(witness).into_iter().enumerate() {
-            if let Taken::Token(token) = part {
+            if let MatcherStep::Token(token) = part {
                 filled[index] = Some(token);
             }
         }
@@ -446,7 +443,7 @@ impl Canvas {
         filled
     }
 
-    fn parts(&self, witness: &Witness) -> Vec<Taken> {
+    fn parts(&self, witness: &Witness) -> Vec<MatcherStep> {
         let reader = &self.solver.infiller.readers()[witness.reader];
         let known = (reader, &self.solver.blanks[..], &**self.solver.infiller.vocabulary());
         witness.parts(&self.question(None), known).unwrap_or_default()

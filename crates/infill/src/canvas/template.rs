@@ -4,7 +4,7 @@
 //! unless the limit on work is reached.
 
 use maskwright_automata::meter::Meter;
-use maskwright_engine::{MaskStatus, Taken, written};
+use maskwright_engine::{MaskStatus, MatcherStep, written};
 use maskwright_error::Error;
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
@@ -37,7 +37,7 @@ pub enum Part {
 
 /// Fixed pieces of text and holes, which together are one word of the grammar's language.
 ///
-/// A hole is written token by token ([`fill_next_token_bitmask`](Template::fill_next_token_bitmask)) and then
+/// A hole is written token by token ([`fill_mask`](Template::fill_mask)) and then
 /// [fixed](Template::fix), in any order of the holes; what stands after a hole counts from its first token on.
 pub struct Template {
     solver: Solver,
@@ -122,7 +122,7 @@ impl Template {
     ///
     /// # Errors
     /// If there is no such open hole or token, the mask is too short, or a session of the grammar fails, other than by a limit.
-    pub fn fill_next_token_bitmask(
+    pub fn fill_mask(
         &mut self,
         hole: usize,
         prefix: &[TokenId],
@@ -241,8 +241,8 @@ impl Template {
         let mut text = Vec::new();
         for part in witness.parts(&question, known).unwrap_or_default() {
             match part {
-                Taken::Token(token) => text.extend_from_slice(&written(infiller.vocabulary(), token)),
-                Taken::Bytes(bytes) => text.extend_from_slice(&bytes),
+                MatcherStep::Token(token) => text.extend_from_slice(&written(infiller.vocabulary(), token)),
+                MatcherStep::Bytes(bytes) => text.extend_from_slice(&bytes),
             }
         }
         Ok(Some(text))

@@ -1,7 +1,7 @@
 //! Why holes cannot be filled, in words.
 
 use maskwright_automata::meter::Meter;
-use maskwright_engine::{Matcher, Taken, text_parts, written};
+use maskwright_engine::{Matcher, MatcherStep, text_parts, written};
 use maskwright_vocabulary::Vocabulary;
 
 use crate::answer::{Answer, Place, Question, Relation, Solver, with_fuel};
@@ -94,8 +94,8 @@ fn refusal(
     let mut session = Matcher::new(infiller.sessions()).unbounded();
     for part in &parts {
         let is_read = match part {
-            &Taken::Token(token) => session.accept_token(token).ok()?,
-            Taken::Bytes(bytes) => session.accept_bytes(bytes).ok()?,
+            &MatcherStep::Token(token) => session.accept_token(token).ok()?,
+            MatcherStep::Bytes(bytes) => session.accept_bytes(bytes).ok()?,
         };
         if !is_read {
             return None;

@@ -260,7 +260,13 @@ impl std::error::Error for InfillError {
 
 impl From<InfillError> for Error {
     fn from(error: InfillError) -> Error {
-        let otherwise = if error.is_of_grammar() { ErrorKind::Grammar } else { ErrorKind::State };
+        let otherwise = match &error.0 {
+            _ if error.is_of_grammar() => ErrorKind::Grammar,
+            Kind::ImpossibleCanvas { .. } => ErrorKind::NoText,
+            Kind::HoleFixed { .. } => ErrorKind::State,
+            Kind::Session(error) => error.kind(),
+            _ => ErrorKind::Argument,
+        };
         let kind = ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise);
         match error.0 {
             Kind::Open { limit } => Error::new(kind, error).at_limit("infill_work", limit),

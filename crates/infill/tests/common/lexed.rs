@@ -304,7 +304,7 @@ pub(crate) fn check_canvas(
             let allowed: BTreeSet<TokenId> =
                 judge.fillings(vocabulary, &open, padding).iter().map(|filled| filled[at]).collect();
             let expected: Vec<bool> = tokens(vocabulary).map(|token| allowed.contains(&token)).collect();
-            let mask = mask_of(vocabulary, |mask| exact(canvas.fill_bitmask(at, mask, true)));
+            let mask = mask_of(vocabulary, |mask| exact(canvas.fill_mask(at, mask, true)));
             prop_assert_eq!(&mask, &expected, "position {} of {:?}", at, positions);
             masks.push(expected);
         }
@@ -402,7 +402,7 @@ pub(crate) fn check_ways(
             let mut is_exact = true;
             let [found, plainly] = templates.each_mut().map(|template| {
                 mask_of(vocabulary, |mask| {
-                    let status = template.fill_next_token_bitmask(hole, &prefix, mask).unwrap();
+                    let status = template.fill_mask(hole, &prefix, mask).unwrap();
                     is_exact &= status == MaskStatus::Exact;
                 })
             });

@@ -39,7 +39,7 @@ pub(crate) fn check_questions(
             prop_assert_eq!(verdict, verdict_expected, "{:?} at {} of {:?}", id, at, canvas.positions());
         }
         let mut status = MaskStatus::Exact;
-        let mask = mask_of(vocabulary, |mask| status = canvas.fill_bitmask(at, mask, false).unwrap());
+        let mask = mask_of(vocabulary, |mask| status = canvas.fill_mask(at, mask, false).unwrap());
         let is_proven = mask.iter().zip(expected).all(|(proven, expected)| !proven || *expected);
         prop_assert!(is_proven, "{:?} at {} of {:?}", mask, at, canvas.positions());
         prop_assert!(
@@ -180,7 +180,7 @@ pub(crate) fn write_hole(
     };
     let mut choices = choices.iter();
     loop {
-        let mask = mask_of(vocabulary, |mask| exact(template.fill_next_token_bitmask(hole, &prefix, mask)));
+        let mask = mask_of(vocabulary, |mask| exact(template.fill_mask(hole, &prefix, mask)));
         let rest = match kind {
             Hole::Any => Some(kind),
             Hole::AtMost(n) => n.checked_sub(prefix.len() + 1).map(Hole::AtMost),

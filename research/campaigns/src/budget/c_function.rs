@@ -17,7 +17,7 @@ use clap::ValueEnum;
 use maskwright::grammar::{Grammar, GrammarBuilder, Regex};
 use maskwright::lark::{LarkOptions, LexerKind};
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     Constraint, DecodeError, GrammarConstraint, LanguageModel, RandomModel, SearchConfig, SearchOutcome,
@@ -202,7 +202,7 @@ impl Grammars {
             }
             Method::Unlimited | Method::Exact => {
                 let limit = (method == Method::Exact).then_some(max_tokens);
-                let matcher = Matcher::with_max_tokens(&self.lexed, limit)?;
+                let matcher = Matcher::with_config(&self.lexed, &MatcherConfig::with_max_tokens(limit))?;
                 put(hand, model, &GrammarConstraint::new(matcher, &self.tokenizer), prompt_ids, &search)
             }
             Method::Estimate => {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 use maskwright::json_schema::SchemaConfig;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     BeamConfig, BestOfConfig, Constraint, DecodeError, GrammarConstraint, LanguageModel, Progress,
@@ -134,7 +134,7 @@ impl<M: LanguageModel> Writer<M> {
             }
             Method::Unlimited | Method::Exact => {
                 let matcher = self.grammar(task, setting.grammar).and_then(|grammar| {
-                    Matcher::with_max_tokens(&grammar, budget).map_err(|error| error.to_string())
+                    Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(budget)).map_err(|error| error.to_string())
                 });
                 match matcher {
                     Ok(matcher) => {

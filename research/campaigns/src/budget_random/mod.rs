@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use maskwright::{Compiler, Mask, Matcher, TokenCountStatus, TokenId};
+use maskwright::{Compiler, Mask, Matcher, MatcherConfig, TokenCountStatus, TokenId};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -183,7 +183,7 @@ fn draw(
     entry: &mut Entry,
 ) -> anyhow::Result<Vec<u8>> {
     let tokenizer = compiler.tokenizer();
-    let mut matcher = Matcher::with_max_tokens(&subject.grammar, Some(limit))?;
+    let mut matcher = Matcher::with_config(&subject.grammar, &MatcherConfig::with_max_tokens(limit))?;
     let mut mask = Mask::new(tokenizer.n_vocab());
     let mut tokens: Vec<TokenId> = Vec::new();
     while !matcher.is_terminated() {
@@ -220,7 +220,7 @@ fn replay(subject: &Subject, compiler: &Compiler, text: &str, entry: &mut Entry)
     {
         return Ok(());
     }
-    let mut matcher = Matcher::with_max_tokens(&subject.grammar, Some(tokens.len() + 1))?;
+    let mut matcher = Matcher::with_config(&subject.grammar, &MatcherConfig::with_max_tokens(tokens.len() + 1))?;
     let mut mask = Mask::new(compiler.tokenizer().n_vocab());
     for (place, &token) in tokens.iter().enumerate() {
         count(&matcher, entry)?;

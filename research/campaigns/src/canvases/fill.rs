@@ -237,7 +237,7 @@ fn look_at_mask(
     numbers: &mut Numbers,
 ) -> Result<(f64, bool), Stop> {
     let clock = Clock::start();
-    let status = canvas.fill_bitmask(at, mask.words_mut(), false)?;
+    let status = canvas.fill_mask(at, mask.words_mut(), false)?;
     let elapsed = clock.ms();
     let has_token = mask.contains(token);
     let is_wrong = match verdict {

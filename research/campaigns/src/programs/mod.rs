@@ -24,7 +24,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use maskwright::{
-    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, TokenId, Tokenizer, TokenizerOptions,
+    CompileOptions, CompiledGrammar, Compiler, GrammarSource, Matcher, MatcherConfig, TokenId, Tokenizer, TokenizerOptions,
 };
 use maskwright_decode::{
     GenerateConfig, GrammarConstraint, LanguageModel, RandomModel, SamplerConfig, Summary, generate,
@@ -242,7 +242,7 @@ impl Task {
         front: &str,
     ) -> anyhow::Result<Entry> {
         let held = tokenizer.encode(front)?;
-        let mut matcher = Matcher::with_max_tokens(grammar, Some(self.max_tokens + held.len()))?;
+        let mut matcher = Matcher::with_config(grammar, &MatcherConfig::with_max_tokens(self.max_tokens + held.len()))?;
         ensure!(matcher.accept_tokens(&held)? == held.len(), "the grammar has no text that begins {front:?}");
         let config = GenerateConfig {
             max_tokens: self.max_tokens,

@@ -8,7 +8,7 @@ use maskwright_decode::{
     ParticlesConfig, RandomModel, SamplerConfig, SearchConfig, TreeSearchConfig, adaptive_samples,
     beam_search, best_of, most_likely, particles, tree_search,
 };
-use maskwright_engine::{Compiler, Matcher};
+use maskwright_engine::{Compiler, Matcher, MatcherConfig};
 use maskwright_grammar::{Grammar, GrammarBuilder};
 use maskwright_vocabulary::{TokenId, Tokenizer};
 
@@ -59,7 +59,7 @@ fn every_strategy_finishes_within_the_limit() {
     for (seed, max_tokens) in (0..24).zip((3..9).cycle()) {
         // At scale 1 a list seldom ends by itself; at 8 a model insists.
         let mut model = RandomModel::new(40, 200, seed).with_scale(if seed % 2 == 0 { 1.0 } else { 8.0 });
-        let matcher = Matcher::with_max_tokens(&compiled, Some(max_tokens)).unwrap();
+        let matcher = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(max_tokens)).unwrap();
         let held = GrammarConstraint::new(matcher, &tokenizer);
         let search = SearchConfig { max_tokens, eos_ids: vec![TokenId(12)] };
         let prompt = [TokenId(3)];

@@ -125,6 +125,7 @@ impl Matcher {
 
     /// Why the first byte of `next`, which the grammar refuses, cannot come here, in the words of what the grammar was compiled from; `None`
     /// if these say no more than what was expected.
+    #[doc(hidden)]
     pub fn refusal(&self, next: &[u8]) -> Option<String> {
         self.refusal_after(&[], next)
     }

@@ -12,6 +12,7 @@ use crate::{EngineError, Error};
 impl Matcher {
     /// The number of the session's configuration: texts that lead to one number go on alike, but for what a
     /// watch remembers. It is good for one grammar, as long as its tables are not dropped.
+    #[doc(hidden)]
     pub fn inspect_configuration(&self) -> u32 {
         self.state.config.0
     }
@@ -21,6 +22,7 @@ impl Matcher {
     ///
     /// # Errors
     /// If a limit is reached.
+    #[doc(hidden)]
     pub fn inspect_rows(&self) -> Result<Vec<RowView>, Error> {
         if self.is_terminated() {
             return Ok(Vec::new());

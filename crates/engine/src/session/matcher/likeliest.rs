@@ -9,7 +9,7 @@ use maskwright_vocabulary::TokenId;
 use super::Matcher;
 use crate::ground::MANY;
 use crate::likeliest::{
-    Closure, Finite, Found, IMPOSSIBLE, Paths, Position, Scores, Task, TokenAutomaton, search,
+    Closure, Finite, Found, IMPOSSIBLE, Paths, PositionScores, Scores, Task, TokenAutomaton, search,
 };
 use crate::{EngineError, Error};
 use paths::{Reached, Sessions};
@@ -56,6 +56,7 @@ pub enum LikeliestStatus {
 
 /// The likeliest text that a search has found.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Likeliest {
     /// A token for each position, padding included.
     pub ids: Vec<TokenId>,
@@ -100,17 +101,17 @@ impl Matcher {
     /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
     /// # let regex = Regex::concat([Regex::literal("a").plus(), Regex::literal("b")]);
     /// # let grammar = compiler.compile(Grammar::from_regex(regex), &Fuel::new(1_000)).unwrap();
-    /// use maskwright::{LikeliestConfig, LikeliestStatus, Matcher, Position, TokenId};
+    /// use maskwright::{LikeliestConfig, LikeliestStatus, Matcher, PositionScores, TokenId};
     /// // The grammar is that of the regular expression `a+b`; the tokens are `a`, `b` and one that ends texts.
     /// let logits = [[0.0, 3.0, 0.0], [0.0, 3.0, 0.0], [0.0, 1.0, 2.0], [0.0, 0.0, 0.0]];
-    /// let positions = logits.each_ref().map(|logits| Position::Logits(logits));
+    /// let positions = logits.each_ref().map(|logits| PositionScores::Logits(logits));
     /// let found = Matcher::new(&grammar).likeliest(&positions, &LikeliestConfig::default()).unwrap();
     /// assert_eq!(found.ids, [0, 1, 2, 2].map(TokenId));
     /// assert_eq!((found.n_tokens, found.status), (3, LikeliestStatus::Exact));
     /// ```
     pub fn likeliest(
         &self,
-        positions: &[Position<'_>],
+        positions: &[PositionScores<'_>],
         config: &LikeliestConfig,
     ) -> Result<Likeliest, Error> {
         self.likeliest_of(positions, config, None)
@@ -123,7 +124,7 @@ impl Matcher {
     #[doc(hidden)]
     pub fn likeliest_of<'a>(
         &self,
-        positions: &[Position<'a>],
+        positions: &[PositionScores<'a>],
         config: &LikeliestConfig,
         canvas: Option<OfCanvas<'a>>,
     ) -> Result<Likeliest, Error> {
@@ -177,7 +178,7 @@ impl Matcher {
 
     fn task<'a>(
         &self,
-        positions: &[Position<'a>],
+        positions: &[PositionScores<'a>],
         config: &LikeliestConfig,
         canvas: Option<OfCanvas<'a>>,
     ) -> Result<Task<'a>, EngineError> {

@@ -14,71 +14,88 @@ use crate::session::machine::Machine;
 use crate::session::state::Witness;
 use crate::{EngineError, Error, MaskStatus};
 
+/// What is known of the last mask.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastMask {
+    status: MaskStatus,
+    is_full: bool,
+}
+
+impl LastMask {
+    /// No mask was asked for yet.
+    pub(super) const NONE: LastMask = LastMask { status: MaskStatus::Exact, is_full: false };
+}
+
 impl Matcher {
-    /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Returns whether
-    /// some token is *not* allowed.
+    /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Says whether it has all
+    /// allowed tokens.
     ///
     /// After the end of the text the end-of-sequence tokens are allowed: something for a sampler to take, though
     /// [`accept_token`](Matcher::accept_token) refuses it. If there are none, the text has ended where it is complete and
     /// nothing can follow, and then all tokens are allowed.
     ///
-    /// Where a limit is reached, the mask has the tokens that are found within it, and its [status](Matcher::mask_status) is a bound.
+    /// Where a limit is reached, the mask has the tokens that are found within it, and is a bound.
     ///
     /// # Errors
     /// If `words` is too short, or no token is found within the limits; then `words` is unchanged.
-    pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<bool, Error> {
+    pub fn fill_mask(&mut self, words: &mut [u32]) -> Result<MaskStatus, Error> {
         self.fill_mask_within(words, self.mask_work)
     }
 
     /// [`fill_mask`](Matcher::fill_mask) in about so many units of work (some 20 ns each), whatever
-    /// [`Limits::mask_work`](crate::Limits::mask_work) says. If they do not suffice, the mask has the tokens that are proven by then (if there are none, one that takes more work), and its
-    /// [status](Matcher::mask_status) is a bound. [`accept_token`](Matcher::accept_token) takes each of them.
+    /// [`MatcherConfig::mask_work`](crate::MatcherConfig::mask_work) says: for a mask with a deadline of its own. If
+    /// they do not suffice, the mask has the tokens that are proven by then (if there are none, one that takes more
+    /// work), and is a bound. [`accept_token`](Matcher::accept_token) takes each of them.
     ///
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).
-    pub fn fill_mask_within(&mut self, words: &mut [u32], work: Option<u64>) -> Result<bool, Error> {
-        Ok(self.fill(words, work)?)
+    pub fn fill_mask_within(&mut self, words: &mut [u32], work: Option<u64>) -> Result<MaskStatus, Error> {
+        self.fill(words, work)?;
+        Ok(self.last_mask.status)
     }
 
     /// [`fill_mask_within`](Matcher::fill_mask_within) with the engine's errors.
-    pub(super) fn fill(&mut self, words: &mut [u32], work: Option<u64>) -> Result<bool, EngineError> {
+    pub(super) fn fill(&mut self, words: &mut [u32], work: Option<u64>) -> Result<(), EngineError> {
         self.check_width(words)?;
         if self.state.is_terminated {
             self.check_unbroken()?;
-            return Ok(self.fill_after_end(words));
+            self.fill_after_end(words);
+            return Ok(());
         }
         let (form, status) = self.mask_in(work)?;
         let has_no_end = self.grammar.vocabulary().eos_token_ids().is_empty();
         if has_no_end && status == MaskStatus::Exact && form.len() == 0 && self.is_accepting() {
-            return Ok(self.fill_after_end(words));
+            self.fill_after_end(words);
+            return Ok(());
         }
         let ends = if self.names_ends_in(&form) { Some(self.end_tokens(self.state.config)?) } else { None };
-        self.mask_status = self.status_of(status);
-        let is_refused = self.write(&form, ends.as_deref(), words);
+        let is_full = self.write(&form, ends.as_deref(), words);
+        self.last_mask = LastMask { status: self.status_of(status), is_full };
         let limits_parts = self.grammar.must_spell()
             && self.ask(|machine| Ok(machine.reader.parser().network.has_token_limits()))?;
-        if !limits_parts {
-            return Ok(is_refused);
+        if limits_parts {
+            // What is removed now is not accepted.
+            self.shown = None;
+            self.last_mask.is_full = self.without_dead_ends(words)?;
         }
-        // What is removed now is not accepted.
-        self.shown = None;
-        self.without_dead_ends(words)
+        Ok(())
     }
 
     /// Removes the tokens from a mask after which the text cannot be completed. A limit on the tokens of a part, combined
     /// with the texts that tokens can spell, can only be checked token by token. Few grammars and stop tokens need this.
+    /// Returns whether all tokens are left.
     fn without_dead_ends(&self, words: &mut [u32]) -> Result<bool, EngineError> {
         let vocabulary = self.grammar.vocabulary();
-        let mut is_refused = false;
+        let mut is_full = true;
         for id in 0..vocabulary.n_vocab() {
             let bit = 1 << (id % 32);
             let token = TokenId(id as u32);
             if words[id / 32] & bit != 0 && self.after_token(&self.state, token)?.is_none() {
                 words[id / 32] &= !bit;
             }
-            is_refused |= words[id / 32] & bit == 0;
+            is_full &= words[id / 32] & bit != 0;
         }
-        Ok(is_refused)
+        Ok(is_full)
     }
 
     /// The status of a mask for the whole grammar, given its status for the texts of this session.
@@ -100,8 +117,8 @@ impl Matcher {
         }
     }
 
-    /// Writes the tokens of `form` and those that its symbols stand for. Returns whether some token is not among them. If
-    /// `ends` are given, no other tokens end the text.
+    /// Writes the tokens of `form` and those that its symbols stand for. Returns whether these are all. If `ends` are
+    /// given, no other tokens end the text.
     fn write(&self, form: &MaskForm, ends: Option<&[TokenId]>, words: &mut [u32]) -> bool {
         let vocabulary = self.grammar.vocabulary();
         let (words, rest) = words.split_at_mut(mask_words(vocabulary.n_vocab()));
@@ -111,10 +128,10 @@ impl Matcher {
             let others = vocabulary.eos_token_ids().iter().filter(|id| !ends.contains(id));
             others.for_each(|&TokenId(id)| words[id as usize / 32] &= !(1 << (id % 32)));
         }
-        let Some(named) = self.grammar.named() else { return !form.is_full(vocabulary.n_vocab()) };
+        let Some(named) = self.grammar.named() else { return form.is_full(vocabulary.n_vocab()) };
         named.add_tokens(vocabulary, words, |symbol| form.contains(symbol));
         let n_tokens: u32 = words.iter().map(|word| word.count_ones()).sum();
-        (n_tokens as usize) < vocabulary.n_vocab()
+        n_tokens as usize == vocabulary.n_vocab()
     }
 
     /// [`fill_mask`](Matcher::fill_mask) without waiting or working: `None`, with `words` as it was, if the mask is not known
@@ -123,7 +140,8 @@ impl Matcher {
     ///
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).
-    pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<bool, Error>> {
+    #[doc(hidden)]
+    pub fn try_fill_mask(&mut self, words: &mut [u32]) -> Option<Result<MaskStatus, Error>> {
         let has_eos = !self.grammar.vocabulary().eos_token_ids().is_empty();
         if self.counts_tokens() || self.state.is_terminated || !has_eos {
             return None;
@@ -140,11 +158,12 @@ impl Matcher {
         if self.names_ends_in(&form) {
             return None;
         }
-        self.mask_status = self.status_of(status);
+        let is_full = self.write(&form, None, words);
+        self.last_mask = LastMask { status: self.status_of(status), is_full };
         if self.mask_work.is_some() {
             self.show(&form, None);
         }
-        Some(Ok(self.write(&form, None, words)))
+        Some(Ok(self.last_mask.status))
     }
 
     fn check_width(&self, words: &[u32]) -> Result<(), EngineError> {
@@ -155,7 +174,7 @@ impl Matcher {
         }
     }
 
-    fn fill_after_end(&mut self, words: &mut [u32]) -> bool {
+    fn fill_after_end(&mut self, words: &mut [u32]) {
         let vocabulary = self.grammar.vocabulary();
         let (n_vocab, eos) = (vocabulary.n_vocab(), vocabulary.eos_token_ids());
         words.fill(0);
@@ -163,8 +182,8 @@ impl Matcher {
             [] => (0..n_vocab).for_each(|token| words[token / 32] |= 1 << (token % 32)),
             _ => eos.iter().for_each(|&token| mask_insert(words, token)),
         }
-        self.mask_status = MaskStatus::Exact;
-        !eos.is_empty() && eos.len() < n_vocab
+        let is_full = eos.is_empty() || eos.len() == n_vocab;
+        self.last_mask = LastMask { status: MaskStatus::Exact, is_full };
     }
 
     /// The mask, however much work it takes, and the completion that made it larger, if one did.
@@ -204,9 +223,14 @@ impl Matcher {
         self.ask(|machine| machine.mask_at(&self.state))
     }
 
-    /// Whether the last mask had all tokens that are allowed.
+    /// Whether the last mask had all tokens that are allowed, as [`fill_mask`](Matcher::fill_mask) said.
     pub fn mask_status(&self) -> MaskStatus {
-        self.mask_status
+        self.last_mask.status
+    }
+
+    /// Whether the last mask had all tokens of the vocabulary, so that it need not be applied.
+    pub fn mask_is_full(&self) -> bool {
+        self.last_mask.is_full
     }
 
     /// The mask.

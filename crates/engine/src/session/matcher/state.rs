@@ -9,7 +9,7 @@ use maskwright_grammar::{ExprId, RuleId, Symbol};
 use maskwright_vocabulary::symbol_text;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::ground::{BLOCK, Characters, END_OF_LINE, MatcherState, NamedTokens, Next, shown};
+use crate::ground::{BLOCK, Characters, END_OF_LINE, MatcherState, NamedTokens, StateNext, shown};
 use crate::parser::{ConfigId, Frame, Parser, Thread};
 use crate::reader::Reader;
 use crate::session::machine::Machine;
@@ -70,7 +70,7 @@ impl Matcher {
         if let Some(hint) = place.hint {
             // Which characters these may be says less.
             let examples = state.next.first().map(|next| next.examples.clone()).unwrap_or_default();
-            state.next = vec![Next { words: hint, examples }];
+            state.next = vec![StateNext { words: hint, examples }];
         }
         Ok(state)
     }
@@ -119,7 +119,7 @@ fn in_words(
     let mut names = machine.reader.expected(config, named)?;
     names.sort();
     names.dedup();
-    let name = |words: String| Next { words, examples: Vec::new() };
+    let name = |words: String| StateNext { words, examples: Vec::new() };
     let is_lexed = matches!(machine.reader, Reader::Lexed { .. });
     let next = if is_lexed && !names.is_empty() {
         names.into_iter().map(name).collect()
@@ -132,7 +132,7 @@ fn in_words(
 }
 
 /// The texts and characters that may come next.
-fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<Next>, EngineError> {
+fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<StateNext>, EngineError> {
     let (mut texts, mut kinds, mut blanks) = (Vec::new(), Vec::new(), Characters::default());
     let groups = groups(machine, config)?;
     let least = least_characters(&mut machine.reader, config)?;
@@ -151,7 +151,7 @@ fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<Next>, Engi
                 if let Some(least) = least {
                     words.push_str(&format!(" (at least {least} more characters)"));
                 }
-                kinds.push(Next { words, examples: characters.examples() });
+                kinds.push(StateNext { words, examples: characters.examples() });
             }
         }
     }
@@ -160,13 +160,14 @@ fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<Next>, Engi
     if texts.first().is_some_and(Vec::is_empty) {
         texts.remove(0);
         let others = Characters { has_others: true, ..Characters::default() };
-        kinds.push(Next { words: others.in_words(), examples: Vec::new() });
+        kinds.push(StateNext { words: others.in_words(), examples: Vec::new() });
     }
     let text = |text: Vec<u8>| {
         let example = String::from_utf8_lossy(&text).into_owned();
-        Next { words: shown(&text), examples: vec![example] }
+        StateNext { words: shown(&text), examples: vec![example] }
     };
-    let blanks = (!blanks.ascii.is_empty()).then(|| Next { words: blanks.in_words(), examples: Vec::new() });
+    let blanks =
+        (!blanks.ascii.is_empty()).then(|| StateNext { words: blanks.in_words(), examples: Vec::new() });
     Ok(texts.into_iter().map(text).chain(kinds).chain(blanks).collect())
 }
 

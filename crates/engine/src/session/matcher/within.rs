@@ -12,13 +12,39 @@ use crate::session::engine_grammar::EngineGrammar;
 use crate::session::state::{State, Witness};
 use crate::{EngineError, Error};
 
+/// What a session is asked to keep to.
+///
+/// ```
+/// # mod maskwright { pub use maskwright_engine::*; }
+/// use maskwright::MatcherConfig;
+/// let config = MatcherConfig { max_tokens: Some(100), ..MatcherConfig::default() };
+/// assert!(config.stop_tokens.is_empty() && config.mask_work.is_none());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct MatcherConfig {
+    /// The text is complete, end-of-sequence token included, after at most so many tokens. Each token of a mask leaves
+    /// enough for the rest of the text. Close to the limit a mask may lack tokens that would too; then it is a bound.
+    pub max_tokens: Option<usize>,
+    /// Tokens that end the text, beside the vocabulary's own. They are refused until the text may end, and end it then.
+    pub stop_tokens: Vec<TokenId>,
+    /// The work units of one mask, and of one call that accepts or checks tokens, instead of the compiler's
+    /// [`Limits::mask_work`](crate::Limits::mask_work).
+    pub mask_work: Option<u64>,
+}
+
+impl MatcherConfig {
+    /// A limit on tokens alone.
+    pub fn with_max_tokens(max_tokens: impl Into<Option<usize>>) -> MatcherConfig {
+        MatcherConfig { max_tokens: max_tokens.into(), ..MatcherConfig::default() }
+    }
+}
+
 impl Matcher {
-    /// A session whose text is complete, end-of-sequence token included, after at most `max_tokens` tokens.
-    /// Each token of its masks leaves enough for the rest of the text. Close to the limit a mask may lack tokens that would too; then its
-    /// [status](Matcher::mask_status) is a bound.
+    /// A session as `config` asks for.
     ///
     /// # Errors
-    /// If the limit is too small ([`Error::needed`] says which is not: from there on each is large enough), or a limit on work is reached.
+    /// If a stop token is out of range or the stop tokens leave no text; if `max_tokens` is too small
+    /// ([`Error::needed`] says which is not: from there on each is large enough); if a limit on work is reached.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
@@ -28,19 +54,22 @@ impl Matcher {
     /// # let vocabulary = maskwright::Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(1)], None).unwrap().shared();
     /// # let compiler = maskwright::Compiler::new(vocabulary, Default::default());
     /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("a").plus()), &Fuel::new(1_000)).unwrap();
-    /// use maskwright::{Matcher, TokenId};
+    /// use maskwright::{Matcher, MatcherConfig, TokenId};
     /// // The grammar is that of the regular expression `a+`; the tokens are `a` and one that ends texts.
-    /// let mut matcher = Matcher::with_max_tokens(&grammar, Some(2)).unwrap();
+    /// let config = MatcherConfig { max_tokens: Some(2), ..MatcherConfig::default() };
+    /// let mut matcher = Matcher::with_config(&grammar, &config).unwrap();
     /// assert!(matcher.accept_token(TokenId(0)).unwrap());
     /// assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(1)]);
-    /// assert!(Matcher::with_max_tokens(&grammar, Some(1)).unwrap_err().needed() == Some(2));
+    /// let config = MatcherConfig { max_tokens: Some(1), ..MatcherConfig::default() };
+    /// assert_eq!(Matcher::with_config(&grammar, &config).unwrap_err().needed(), Some(2));
     /// ```
-    pub fn with_max_tokens(
-        grammar: &Arc<EngineGrammar>,
-        max_tokens: Option<usize>,
-    ) -> Result<Matcher, Error> {
-        let mut matcher = Matcher::new(grammar);
-        if let Some(limit) = max_tokens {
+    #[doc(hidden)]
+    pub fn with_config(grammar: &Arc<EngineGrammar>, config: &MatcherConfig) -> Result<Matcher, Error> {
+        let mut matcher = Matcher::new(&grammar.with_stop_tokens(&config.stop_tokens)?);
+        if let Some(work) = config.mask_work {
+            matcher.mask_work = Some(work);
+        }
+        if let Some(limit) = config.max_tokens {
             let n_left = u32::try_from(limit).unwrap_or(MANY);
             if matcher.ask(|machine| machine.fits(&matcher.state, n_left))? != Some(true) {
                 let (least, status) = matcher.ask(|machine| machine.least_at(&matcher.state))?;

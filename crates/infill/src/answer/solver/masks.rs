@@ -10,7 +10,7 @@
 
 use maskwright_automata::Fuel;
 use maskwright_automata::meter::{self, Meter};
-use maskwright_engine::Taken;
+use maskwright_engine::MatcherStep;
 use maskwright_vocabulary::{TokenId, mask_contains, mask_insert, mask_remove, mask_words};
 
 use crate::answer::judge::Judgement;
@@ -231,7 +231,7 @@ impl Solver {
             if !is_candidate || self.blanks.contains(&token) {
                 continue;
             }
-            text[position] = Taken::Token(token);
+            text[position] = MatcherStep::Token(token);
             n_read += text.len() - position;
             let judgement = if n_read <= N_READ { within_limits(self.judge.judge(&text))? } else { None };
             match judgement {

@@ -91,7 +91,7 @@ impl<'a> Sessions<'a> {
                 beyond = best.pop().map_or(beyond, |(_, score)| beyond.max(score));
             }
         }
-        let status = session.mask_status;
+        let status = session.mask_status();
         if beyond > f64::NEG_INFINITY && row.logits().is_none() {
             // All of them are as likely, for all that is known: one that leads to the end of the text soon.
             let (least, _) = self.session.ask(|machine| machine.least_at(state))?;
