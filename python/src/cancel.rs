@@ -25,7 +25,7 @@ impl CancelToken {
         })
     }
 
-    /// Ends every compilation that uses this token, soon after, with CancelledError.
+    /// Ends every compilation that uses this token, soon after, with WorkCancelled.
     fn cancel(&self) {
         self.0.cancel();
     }

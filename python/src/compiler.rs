@@ -43,25 +43,26 @@ fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation>
 ///
 /// * `limits`: a dict with any of these. Work units and sizes are the same on every machine.
 ///
-///   * `compile_fuel`: work units of one compilation. `compile_bytes`: bytes that it may take, beside what it shares with others.
-///   * `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that may begin at one byte.
+///   * `compile_work`: work units of one compilation.
 ///   * `mask_work`: work units, of some 20 ns, of one mask, and of one call that accepts or checks tokens; no limit by default. If they do
 ///     not suffice, the mask has the tokens that are proven to be allowed by then, and its status is "bound"; if none is proven, one is
 ///     looked for with more work. A token that is not decided is refused, unless the last mask had it.
-///   * `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern, for example), the work units
-///     of one step in it, and those of one search for a word of it.
 ///   * `infill_work`: work units, of 10 to 35 ns, of the first question about a Template or Canvas, and of an exact mask:
 ///     150,000,000 by default, some five seconds at most. A question about one token takes at most a third of it.
 ///   * `max_positions`: the positions of a Canvas, or the fixed pieces and tokens of a Template.
-///   * `memory_bytes`: of all grammars and shared caches together; `row_cache_bytes` and `automaton_bytes`: of the shared caches;
-///     `machine_bytes`: of one grammar's tables. Beyond a limit, data that can be computed again is dropped, of the least
-///     recently used grammars first.
+///   * `memory_bytes`: of all grammars and shared caches together. Beyond it, data that can be computed again is dropped,
+///     of the least recently used grammars first.
+///   * `advanced`: a dict with any of these. `compile_bytes`: bytes that a compilation may take, beside what it shares
+///     with others. `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that may
+///     begin at one byte. `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern,
+///     for example), the work units of one step in it, and those of one search for a word of it. `row_cache_bytes` and
+///     `automaton_bytes`: of the shared caches; `machine_bytes`: of one grammar's tables.
 ///
 /// * `threads`: the most threads that a batch of masks uses; by default one per core.
 /// * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
 ///   raises what `load_rows` raises.
 ///
-/// Every `compile_*` raises LimitError if a limit is reached, and CancelledError if `cancel` is cancelled.
+/// Every `compile_*` raises LimitError if a limit is reached, and WorkCancelled if `cancel` is cancelled.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Compiler {
     compiler: maskwright::Compiler,
@@ -538,7 +539,7 @@ impl Compiler {
     /// Reads a file that `save_rows` wrote, and returns how many of its tables were new. It changes no answer, only
     /// the speed. Load only files that you trust: damage is detected, manipulation is not.
     ///
-    /// Raises ValueError if the file is damaged, of another version or for another vocabulary, OSError if it cannot
+    /// Raises Error if the file is damaged, of another version or for another vocabulary, OSError if it cannot
     /// be read.
     fn load_rows(&self, py: Python<'_>, path: FilePath<OfCall>) -> PyResult<usize> {
         let saved = file_bytes(py, &path.0)?;
@@ -560,11 +561,7 @@ impl Compiler {
         this: &Bound<'py, Compiler>,
     ) -> Reduced<'py, (Py<Tokenizer>, Bound<'py, PyDict>, usize)> {
         let (py, own) = (this.py(), this.get());
-        let limits = PyDict::new(py);
-        for (name, count) in &own.limits.0 {
-            limits.set_item(name, count)?;
-        }
-        let arguments = (own.tokenizer.clone_ref(py), limits, own.n_threads.get());
+        let arguments = (own.tokenizer.clone_ref(py), own.limits.to_dict(py)?, own.n_threads.get());
         Ok((this.get_type().into_any(), arguments))
     }
 

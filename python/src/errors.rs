@@ -5,7 +5,7 @@ use std::ffi::CString;
 
 use maskwright::ErrorKind;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyRuntimeError, PyUserWarning, PyValueError};
+use pyo3::exceptions::{PyDeprecationWarning, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::type_object::PyTypeInfo;
 
@@ -82,7 +82,7 @@ create_exception!(
 );
 create_exception!(
     maskwright,
-    CancelledError,
+    WorkCancelled,
     PyRuntimeError,
     "The work was cancelled through its CancelToken. Not a ValueError: nothing is wrong with the input."
 );
@@ -117,7 +117,7 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
         ErrorKind::Tokenizer => TokenizerError::new_err(message),
         ErrorKind::Limit => LimitError::new_err(message),
         ErrorKind::MaxTokensTooSmall => MaxTokensTooSmall::new_err(message),
-        ErrorKind::Cancelled => return CancelledError::new_err(message),
+        ErrorKind::Cancelled => return WorkCancelled::new_err(message),
         ErrorKind::Internal => return InternalError::new_err(message),
         _ => invalid(message),
     };
@@ -165,6 +165,14 @@ impl<T, E: Into<maskwright::Error>> OrRaise<T> for Result<T, E> {
     fn or_raise(self) -> PyResult<T> {
         self.map_err(|error| Python::attach(|py| exception(py, &error.into())))
     }
+}
+
+/// Warns that `old` is called `new` now.
+///
+/// # Errors
+/// The warning, if warnings are errors.
+pub(crate) fn deprecated(py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
+    warn::<PyDeprecationWarning>(py, &format!("{old} is called {new} now"))
 }
 
 /// Warns at the line that called the package.

@@ -9,10 +9,10 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use crate::arguments::{Count, Flag, Int, List, OfCall, TextBytes, ints, known_token, vocabulary_ids};
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
-use crate::errors::{OrRaise, invalid};
+use crate::errors::{OrRaise, deprecated, invalid};
 use crate::interrupt::{self, stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Pair, Scores};
-use crate::matcher::{token_id, token_ids};
+use crate::matcher::{to_token, to_tokens};
 use crate::work::{Guarded, with};
 
 /// A part of a Template that is to be filled in: with any text, with at most `max_tokens` tokens, or with exactly
@@ -108,9 +108,15 @@ impl Template {
 
     /// Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
     /// the limit on work was reached first.
+    fn decide(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(status_name(work_on(py, &self.template, |template| template.status())?.or_raise()?))
+    }
+
+    /// What `decide()` returns. Deprecated, since it may take long.
     #[getter]
     fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(status_name(work_on(py, &self.template, |template| template.status())?.or_raise()?))
+        deprecated(py, "Template.status", "Template.decide()")?;
+        self.decide(py)
     }
 
     /// Whether the holes that are not fixed can be filled.
@@ -170,9 +176,9 @@ impl Template {
     /// hole, one of them is not text, or the other holes could not be filled.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already.
-    fn fix(&self, py: Python<'_>, hole: Int, ids: List<Int>) -> PyResult<bool> {
+    fn fix(&self, py: Python<'_>, hole: Int, token_ids: List<Int>) -> PyResult<bool> {
         let hole = index(hole, self.n_holes, "hole", "template")?;
-        let ids = token_ids(ids);
+        let ids = to_tokens(token_ids);
         if ids.iter().any(|id| id.index() >= self.n_vocab) {
             return Ok(false);
         }
@@ -233,9 +239,15 @@ impl Canvas {
 
     /// Whether the masked positions can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
     /// neither was found out within the limit on work.
+    fn decide(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(status_name(work_on(py, &self.canvas, |canvas| canvas.status())?.or_raise()?))
+    }
+
+    /// What `decide()` returns. Deprecated, since it may take long.
     #[getter]
     fn status(&self, py: Python<'_>) -> PyResult<&'static str> {
-        Ok(status_name(work_on(py, &self.canvas, |canvas| canvas.status())?.or_raise()?))
+        deprecated(py, "Canvas.status", "Canvas.decide()")?;
+        self.decide(py)
     }
 
     /// Whether the masked positions can be filled.
@@ -250,15 +262,15 @@ impl Canvas {
         work_on(py, &self.canvas, |canvas| canvas.why_impossible())?.or_raise()
     }
 
-    /// For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
+    /// For each of the tokens `token_ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
     /// neither was found out within the limit on work. At a known position, whether it could stand there instead.
     ///
     /// This is what a decoding loop asks: far less work than a mask. A token that is not in the vocabulary gets "no".
     ///
     /// Raises IndexError if there is no such position.
-    fn allows(&self, py: Python<'_>, i: Int, ids: List<Int>) -> PyResult<Vec<&'static str>> {
+    fn allows(&self, py: Python<'_>, i: Int, token_ids: List<Int>) -> PyResult<Vec<&'static str>> {
         let position = index(i, self.n_positions, "position", "canvas")?;
-        let ids = token_ids(ids);
+        let ids = to_tokens(token_ids);
         let verdicts = work_on(py, &self.canvas, |canvas| canvas.allows(position, &ids))?.or_raise()?;
         let word = |verdict| match verdict {
             Verdict::Yes => "yes",
@@ -272,9 +284,9 @@ impl Canvas {
     /// has it there.
     ///
     /// Raises IndexError if there is no such position.
-    fn set(&self, py: Python<'_>, i: Int, id: Int) -> PyResult<bool> {
+    fn set(&self, py: Python<'_>, i: Int, token_id: Int) -> PyResult<bool> {
         let position = index(i, self.n_positions, "position", "canvas")?;
-        let id = token_id(id);
+        let id = to_token(token_id);
         work_on(py, &self.canvas, |canvas| canvas.set(position, id))?.or_raise()
     }
 

@@ -78,8 +78,8 @@ mod _maskwright {
     use crate::compiler::{CompiledGrammar, Compiler};
     #[pymodule_export]
     use crate::errors::{
-        BatchError, CancelledError, Error, GrammarError, GrammarWarning, InternalError, LimitError,
-        MaxTokensTooSmall, SchemaError, SchemaWarning, TokenizerError,
+        BatchError, Error, GrammarError, GrammarWarning, InternalError, LimitError, MaxTokensTooSmall,
+        SchemaError, SchemaWarning, TokenizerError, WorkCancelled,
     };
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};

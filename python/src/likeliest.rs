@@ -7,19 +7,19 @@ use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 
 use crate::arguments::{Count, Int, ints, wrong_type};
-use crate::errors::invalid;
+use crate::errors::{deprecated, invalid};
 
 /// The likeliest text that `Matcher.likeliest` found.
 #[pyclass(frozen, module = "maskwright", get_all)]
 pub(crate) struct Likeliest {
     /// A token for each position, padding after the end of the text included.
-    ids: Vec<u32>,
+    token_ids: Vec<u32>,
     /// The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token outside the candidates
     /// counts with the largest score that it can have.
     log_probability: f64,
     /// "exact" if no text is likelier; "bound" if there may be one, because the beam left states out, or a token is not among the candidates.
     status: &'static str,
-    /// How many of the ids are the text, its end-of-sequence token included.
+    /// How many of the tokens are the text, its end-of-sequence token included.
     n_tokens: usize,
     /// Whether the text ends within the positions.
     is_complete: bool,
@@ -27,11 +27,18 @@ pub(crate) struct Likeliest {
 
 #[pymethods]
 impl Likeliest {
+    /// The same as `token_ids`. Deprecated.
+    #[getter]
+    fn ids(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        deprecated(py, "Likeliest.ids", "Likeliest.token_ids")?;
+        Ok(self.token_ids.clone())
+    }
+
     fn __repr__(&self) -> String {
-        let Likeliest { ids, log_probability, status, n_tokens, is_complete } = self;
+        let Likeliest { token_ids, log_probability, status, n_tokens, is_complete } = self;
         let is_complete = if *is_complete { "True" } else { "False" };
         format!(
-            "Likeliest(ids={ids:?}, log_probability={log_probability}, status={status:?}, n_tokens={n_tokens}, is_complete={is_complete})"
+            "Likeliest(token_ids={token_ids:?}, log_probability={log_probability}, status={status:?}, n_tokens={n_tokens}, is_complete={is_complete})"
         )
     }
 }
@@ -39,7 +46,7 @@ impl Likeliest {
 impl From<maskwright::Likeliest> for Likeliest {
     fn from(found: maskwright::Likeliest) -> Likeliest {
         Likeliest {
-            ids: ints(found.ids),
+            token_ids: ints(found.token_ids),
             log_probability: found.log_probability,
             status: match found.status {
                 LikeliestStatus::Exact => "exact",

@@ -152,8 +152,8 @@ impl Matcher {
     }
 
     /// Accepts a token if it is allowed, and returns whether it is.
-    fn accept_token(&self, py: Python<'_>, id: Int) -> PyResult<bool> {
-        let id = token_id(id);
+    fn accept_token(&self, py: Python<'_>, token_id: Int) -> PyResult<bool> {
+        let id = to_token(token_id);
         if let Some(mut matcher) = self.matcher.try_lock()
             && let Some(accepted) = caught(|| matcher.try_accept_token(id))?
         {
@@ -163,14 +163,14 @@ impl Matcher {
     }
 
     /// Accepts tokens until one is refused, and returns how many were accepted.
-    fn accept_tokens(&self, py: Python<'_>, ids: List<Int>) -> PyResult<usize> {
-        let ids = token_ids(ids);
+    fn accept_tokens(&self, py: Python<'_>, token_ids: List<Int>) -> PyResult<usize> {
+        let ids = to_tokens(token_ids);
         self.work(py, |matcher| matcher.accept_tokens(&ids))
     }
 
     /// How many of the tokens would be accepted, one after the other. The state does not change.
-    fn validate_tokens(&self, py: Python<'_>, ids: List<Int>) -> PyResult<usize> {
-        let ids = token_ids(ids);
+    fn validate_tokens(&self, py: Python<'_>, token_ids: List<Int>) -> PyResult<usize> {
+        let ids = to_tokens(token_ids);
         self.work(py, |matcher| matcher.validate_tokens(&ids))
     }
 
@@ -313,8 +313,8 @@ impl Matcher {
 
     /// Says in words why a token is allowed or refused here: by the keyword of a schema that refuses it, or by what was expected
     /// instead.
-    fn explain(&self, py: Python<'_>, id: Int) -> PyResult<String> {
-        let Int(id) = id;
+    fn explain(&self, py: Python<'_>, token_id: Int) -> PyResult<String> {
+        let Int(id) = token_id;
         match u32::try_from(id) {
             Ok(id) if (id as usize) < self.n_vocab() => self.work(py, |matcher| matcher.explain(TokenId(id))),
             _ => Ok(format!("token {id} is refused: the vocabulary has {} tokens", self.n_vocab())),
@@ -323,7 +323,7 @@ impl Matcher {
 
     /// The masks of a draft tree, for speculative decoding: row `i` of `mask` is the mask after node `i`.
     ///
-    /// Node `i` is the token `ids[i]` after node `parents[i]`, an earlier node of the list; parent -1 is this
+    /// Node `i` is the token `token_ids[i]` after node `parents[i]`, an earlier node of the list; parent -1 is this
     /// matcher's current state, which does not change. A node that is refused, or whose parent is, has a row of zeros.
     ///
     /// Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
@@ -331,10 +331,10 @@ impl Matcher {
         &self,
         py: Python<'_>,
         parents: List<Int>,
-        ids: List<Int>,
+        token_ids: List<Int>,
         mask: &Bound<'_, PyAny>,
     ) -> PyResult<Vec<bool>> {
-        let (List(parents), List(ids)) = (parents, ids);
+        let (List(parents), List(ids)) = (parents, token_ids);
         if parents.len() != ids.len() {
             return Err(invalid(format!("{} parents for {} ids", parents.len(), ids.len())));
         }
@@ -352,7 +352,7 @@ impl Matcher {
             return Err(invalid(format!("the mask has {} rows for {} nodes", rows.len(), ids.len())));
         }
         let root = self.look(py, |matcher| Ok(matcher.fork()))?;
-        let (ids, mut rows) = (token_ids(List(ids)), rows);
+        let (ids, mut rows) = (to_tokens(List(ids)), rows);
         stoppable(py, || fill_draft_tree(&root, &parents, &ids, &mut rows))?.or_raise()
     }
 
@@ -620,12 +620,12 @@ fn status_name(status: TokenCountStatus) -> &'static str {
 }
 
 /// A token id from Python. What is no id at all becomes one beyond every vocabulary, which is refused.
-pub(crate) fn token_id(id: Int) -> TokenId {
+pub(crate) fn to_token(id: Int) -> TokenId {
     TokenId(u32::try_from(id.0).unwrap_or(u32::MAX))
 }
 
-pub(crate) fn token_ids(List(ids): List<Int>) -> Vec<TokenId> {
-    ids.into_iter().map(token_id).collect()
+pub(crate) fn to_tokens(List(ids): List<Int>) -> Vec<TokenId> {
+    ids.into_iter().map(to_token).collect()
 }
 
 /// Fills a row for each node; which nodes were accepted. Takes a fork, which shares all, for each node.

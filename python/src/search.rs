@@ -17,7 +17,7 @@ use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
 use crate::arguments::ints;
-use crate::errors::{exception, invalid};
+use crate::errors::{deprecated, exception, invalid};
 use crate::interrupt::unless_interrupted;
 use crate::work::outside;
 
@@ -27,18 +27,25 @@ pub(crate) struct Hypothesis {
     /// The tokens after the prompt, with the end-of-sequence token if the text has one.
     token_ids: Vec<u32>,
     /// The sum of the logarithms of the model's probabilities for them.
-    log_likelihood: f64,
+    log_probability: f64,
     /// Whether the text is whole; False if it was cut off at 256 tokens, which only happens without `max_tokens`.
     is_complete: bool,
 }
 
 #[pymethods]
 impl Hypothesis {
+    /// The same as `log_probability`. Deprecated.
+    #[getter]
+    fn log_likelihood(&self, py: Python<'_>) -> PyResult<f64> {
+        deprecated(py, "Hypothesis.log_likelihood", "Hypothesis.log_probability")?;
+        Ok(self.log_probability)
+    }
+
     fn __repr__(&self) -> String {
         format!(
-            "Hypothesis(token_ids={:?}, log_likelihood={}, is_complete={})",
+            "Hypothesis(token_ids={:?}, log_probability={}, is_complete={})",
             self.token_ids,
-            self.log_likelihood,
+            self.log_probability,
             if self.is_complete { "True" } else { "False" }
         )
     }
@@ -107,7 +114,7 @@ pub(crate) fn search(
     let found = outcome.texts.iter().map(|text| Hypothesis {
         is_complete: text.is_complete(),
         token_ids: ints(text.tokens.iter().copied().chain(text.eos_id)),
-        log_likelihood: text.log_likelihood,
+        log_probability: text.log_likelihood,
     });
     Ok((found.collect(), outcome))
 }

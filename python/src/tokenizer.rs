@@ -211,9 +211,9 @@ impl Tokenizer {
 
     /// The bytes of a token, or None for special tokens and unused ids, which never match as text.
     ///
-    /// Raises IndexError if `id` is not within `vocab_size`.
-    fn token_bytes<'py>(&self, py: Python<'py>, id: Int) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let Int(id) = id;
+    /// Raises IndexError if `token_id` is not within `vocab_size`.
+    fn token_bytes<'py>(&self, py: Python<'py>, token_id: Int) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let Int(id) = token_id;
         match u32::try_from(id) {
             Ok(id) if (id as usize) < self.0.n_vocab() => {
                 Ok(self.0.token_bytes(TokenId(id)).map(|bytes| PyBytes::new(py, bytes)))
@@ -243,8 +243,8 @@ impl Tokenizer {
     /// The bytes of tokens, joined. Special tokens have none.
     ///
     /// Raises TokenizerError for what cannot be a token, such as -1.
-    fn decode<'py>(&self, py: Python<'py>, ids: List<Int>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.0.decode(&vocabulary_ids(ids)?)))
+    fn decode<'py>(&self, py: Python<'py>, token_ids: List<Int>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.0.decode(&vocabulary_ids(token_ids)?)))
     }
 
     /// What turns tokens into text as they come, for output that is shown while it is written. A character whose bytes

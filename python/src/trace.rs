@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::arguments::{OfCall, Text, wrong_type};
 
 /// The steps of a trace.
-#[pyclass(module = "maskwright")]
+#[pyclass(module = "maskwright", name = "_TraceSteps")]
 pub(crate) struct TraceSteps {
     trace: Trace,
     /// The next step, while its token is not known.

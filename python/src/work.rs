@@ -210,7 +210,7 @@ fn lock() -> MutexGuard<'static, ()> {
 }
 
 /// Called before the process forks: waits until no thread is at work.
-#[pyfunction]
+#[pyfunction(name = "_before_fork")]
 pub(crate) fn before_fork(py: Python<'_>) {
     py.detach(|| {
         let mut lock = lock();
@@ -226,7 +226,7 @@ pub(crate) fn before_fork(py: Python<'_>) {
 }
 
 /// Called after a fork, in the parent.
-#[pyfunction]
+#[pyfunction(name = "_after_fork_in_parent")]
 pub(crate) fn after_fork_in_parent() {
     // There is none if the package was imported after the fork began.
     if let Some(lock) = HELD.take() {
@@ -238,7 +238,7 @@ pub(crate) fn after_fork_in_parent() {
 
 /// Called after a fork, in the child: its one thread is not at work. Threads of the parent that were about to
 /// begin may have been counted.
-#[pyfunction]
+#[pyfunction(name = "_after_fork_in_child")]
 pub(crate) fn after_fork_in_child() {
     // The one thread that is left is the main one.
     IS_MAIN.set(Some(true));

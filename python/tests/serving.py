@@ -86,7 +86,7 @@ class Server:
                 self.cancels[seed] = cancel
             try:
                 self.calls("compile", lambda: self.compiler.compile_json_schema(schema, property_order="any", strict=False, cancel=cancel))
-            except maskwright.CancelledError:
+            except maskwright.WorkCancelled:
                 self.calls("cancelled", lambda: None)
             except maskwright.Error:
                 self.calls("refused", lambda: None)

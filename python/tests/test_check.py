@@ -53,7 +53,7 @@ def test_names_of_special_tokens_are_text_unless_asked_for():
 def test_limits_and_long_texts(tokenizer, compiler):
     bounded = maskwright.Compiler(tokenizer, limits={"mask_work": 1})
     assert bounded.compile_regex("(ab)*").check("ab" * 1000)
-    tight = maskwright.Compiler(tokenizer, limits={"max_threads": 1})
+    tight = maskwright.Compiler(tokenizer, limits={"advanced": {"max_threads": 1}})
     grammar = tight.compile_gbnf('root ::= "q" (a | b | c)\na ::= "x" a "1" | "y"\nb ::= "x" b "2" | "y"\nc ::= "x" c "3" | "y"')
     with pytest.raises(maskwright.LimitError, match="more than the limit of 1"):
         grammar.check("qxxxx")

@@ -108,7 +108,7 @@ def test_a_step_of_the_likeliest_text_puts_it_all(nested):
     canvas = Canvas(nested, [None] * 6, padding_id=PAD, mask_id=MASK)
     logits = random_model(7)(np.arange(6))
     logits[:, MASK] = 100  # never put
-    expected = canvas.likeliest(np.where(np.arange(len(TOKENS)) == MASK, -np.inf, logits)).ids
+    expected = canvas.likeliest(np.where(np.arange(len(TOKENS)) == MASK, -np.inf, logits)).token_ids
     steps = []
     assert fill(lambda ids: logits, canvas, mask_id=MASK, tokens_per_step=6, commit="likeliest", on_step=steps.append) == expected
     assert len(steps) == 1 and steps[0].n_questions == 6 and steps[0].n_masks == 0
@@ -162,7 +162,7 @@ def test_open_answers_cost_no_text(nested):
     for work in (10, 30, 100, 300, 1000, 3000):
         compiler = maskwright.Compiler(nested.tokenizer, limits={"infill_work": work})
         canvas = Canvas(compiler.compile_gbnf(NESTED), [None] * 30, mask_id=MASK)
-        if canvas.status == "possible":
+        if canvas.decide() == "possible":
             n_filled += 1
             assert is_text(nested, fill(random_model(1), canvas, mask_id=MASK, on_step=steps.append))
     assert n_filled > 1 and sum(step.n_open for step in steps) > 10
@@ -239,7 +239,7 @@ def test_an_interrupted_canvas_goes_on(nested):
 
     with pytest.raises(KeyboardInterrupt):
         fill(random_model(5), canvas, mask_id=MASK, on_step=on_step)
-    assert len(steps) == 2 and canvas.positions.count(None) == 4 and canvas.status == "possible"
+    assert len(steps) == 2 and canvas.positions.count(None) == 4 and canvas.decide() == "possible"
     assert is_text(nested, fill(random_model(5), canvas, mask_id=MASK))
 
 

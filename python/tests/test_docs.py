@@ -77,7 +77,7 @@ def test_python_of_the_readme_runs():
         exec(block, names)
     written = tokenizer_text(names["tokenizer"], names["grammar"])
     assert re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", written)
-    assert names["template"].complete().startswith(b'{"a') and names["canvas"].status == "possible"
+    assert names["template"].complete().startswith(b'{"a') and names["canvas"].decide() == "possible"
 
 
 def tokenizer_text(tokenizer, grammar):

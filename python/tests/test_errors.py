@@ -9,7 +9,7 @@ import pytest
 def test_exceptions_are_value_errors():
     names = ["GrammarError", "SchemaError", "TokenizerError", "LimitError"]
     assert all(issubclass(getattr(maskwright, name), ValueError) for name in names)
-    assert issubclass(maskwright.CancelledError, RuntimeError)
+    assert issubclass(maskwright.WorkCancelled, RuntimeError)
     assert maskwright.GrammarError.__module__ == "maskwright"
 
 
@@ -63,12 +63,12 @@ def test_options_are_checked(compiler, tokenizer):
         compiler.compile_json_schema({}, "schema")
     with pytest.raises(ValueError):
         maskwright.Compiler(tokenizer, threads=0)
-    with pytest.raises(TypeError, match="fuel"):
+    with pytest.raises(TypeError, match="no limit is named \"fuel\""):
         maskwright.Compiler(tokenizer, limits={"fuel": 1})
 
 
 def test_limits(tokenizer):
-    compiler = maskwright.Compiler(tokenizer, limits={"compile_fuel": 10})
+    compiler = maskwright.Compiler(tokenizer, limits={"compile_work": 10})
     with pytest.raises(maskwright.LimitError, match="10"):
         compiler.compile_json_schema({"enum": list(range(100))})
 
@@ -317,7 +317,7 @@ def test_ids_that_are_none(compiler, tokenizer):
         (maskwright.Tokenizer.from_tokens, [b"a"], [-1]), (maskwright.Tokenizer.from_tokens, [b"a"], [2**40]),
         (canvas.set, 0, 2**70), (canvas.fill_bitmask, 0, mask, 2**70), (matcher.fill_next_token_bitmask, mask, 2**70),
         (matcher.fill_draft_tree, [2**70], [0], mask), (maskwright.fill_next_token_bitmask_batch, [matcher], mask, [2**70]),
-        (matcher.rollback, 2**70), (maskwright.Compiler, tokenizer, None, -1), (maskwright.Compiler, tokenizer, {"max_threads": -1}),
+        (matcher.rollback, 2**70), (maskwright.Compiler, tokenizer, None, -1), (maskwright.Compiler, tokenizer, {"advanced": {"max_threads": -1}}),
     ]:  # fmt: skip
         assert isinstance(raised(call, *arguments), ValueError), call
     assert "at least 0" in str(raised(maskwright.Compiler, tokenizer, None, -1))

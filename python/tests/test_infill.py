@@ -48,7 +48,7 @@ def test_canvas_masks_are_exact(tiny, nested, positions):
     canvas = Canvas(nested, positions, padding_id=PAD)
     found = fillings(nested, positions)
     assert canvas.is_possible() == bool(found)
-    assert canvas.status == ("possible" if found else "impossible")
+    assert canvas.decide() == ("possible" if found else "impossible")
     for i in range(len(positions)):
         mask = maskwright.allocate_token_bitmask(2, tiny.vocab_size)
         free = [*positions[:i], None, *positions[i + 1 :]]
@@ -116,7 +116,7 @@ def test_answers_are_right_for_every_grammar(kind):
         positions = [None if number == 0 or generator.random() < 0.6 else id for id in word]
         found = fitting(positions)
         canvas = Canvas(grammar, positions)
-        assert canvas.status == "possible" and tuple(canvas.complete()) in found
+        assert canvas.decide() == "possible" and tuple(canvas.complete()) in found
         for i in range(5):
             true = {word[i] for word in fitting([*positions[:i], None, *positions[i + 1 :]])}
             answers = canvas.allows(i, range(n_tokens + 1))
@@ -141,7 +141,7 @@ def test_a_canvas_that_is_open(tiny):
     grammar = maskwright.Compiler(tiny, limits={"infill_work": 1}).compile_gbnf(NESTED)
     canvas = Canvas(grammar, [None] * 40 + [1] + [None] * 40)
     mask = maskwright.allocate_token_bitmask(1, tiny.vocab_size)
-    assert canvas.status == "open" and canvas.allows(0, [0, EOS]) == ["open", "no"]
+    assert canvas.decide() == "open" and canvas.allows(0, [0, EOS]) == ["open", "no"]
     assert not canvas.set(0, 0) and canvas.positions.count(None) == 80
     assert canvas.fill_bitmask(0, mask) == "bound" and not mask.any()
     for call in (canvas.is_possible, canvas.complete):

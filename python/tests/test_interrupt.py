@@ -90,9 +90,9 @@ matcher = Matcher(letters(), max_tokens=20_000_000)
 call = lambda: matcher.accept_tokens([ord("a"), ord("b")] * 5_000_000)
 check = lambda: matcher.n_tokens == 0 or sys.exit(f"{matcher.n_tokens} tokens are left")
 """,
-    "Canvas.status": """
+    "Canvas.decide": """
 canvas = Canvas(any_order(), [None] * 80)
-call = lambda: canvas.status
+call = lambda: canvas.decide()
 check = lambda: canvas.positions == [None] * 80 or sys.exit("it has changed")
 """,
     "Canvas.set": """
@@ -100,9 +100,9 @@ canvas = Canvas(any_order(), [None] * 80)
 call = lambda: canvas.set(0, ord("{"))
 check = lambda: canvas.positions == [None] * 80 or sys.exit("it has changed")
 """,
-    "Template.status": """
+    "Template.decide": """
 template = Template(any_order(), [Hole(max_tokens=400)])
-call = lambda: template.status
+call = lambda: template.decide()
 check = lambda: repr(template) == "Template(holes=1)" or sys.exit("it has changed")
 """,
     "compile": """
@@ -146,7 +146,7 @@ while not seen:
     time.sleep(0.01)
 canvas = Canvas(any_order(), [None] * 26)
 threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-print(canvas.status, canvas.status, len(seen), n_tokens)
+print(canvas.decide(), canvas.decide(), len(seen), n_tokens)
 """
     first, second, n_seen, n_tokens = run(program).split()
     assert first == second in ("impossible", "open")

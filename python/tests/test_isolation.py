@@ -91,7 +91,7 @@ def test_a_tool_is_named_where_it_is_alone_or_listed_twice(grammars, caplog, cou
 
 
 def test_a_tool_that_takes_too_much_work_costs_that_tool(tokenizer, monkeypatch, caplog):
-    compiler = maskwright.Compiler(tokenizer, limits={"compile_fuel": 60_000})
+    compiler = maskwright.Compiler(tokenizer, limits={"compile_work": 60_000})
     monkeypatch.setenv("MASKWRIGHT_ON_TOOL_ERROR", "leave_out")
     many = {"type": "object", "properties": {"x": {"enum": [f"w{i}" for i in range(90_000)]}}}
     text = triggered(tag("first", GOOD), tag("heavy", many), tag("last", GOOD))

@@ -196,9 +196,9 @@ def test_arguments_are_checked(compiler):
         compiler.compile_lark(None)
     cancel = maskwright.CancelToken()
     cancel.cancel()
-    with pytest.raises(maskwright.CancelledError):
+    with pytest.raises(maskwright.WorkCancelled):
         compiler.compile_lark(LIST, lexer="basic", cancel=cancel)
-    with pytest.raises(maskwright.CancelledError):
+    with pytest.raises(maskwright.WorkCancelled):
         compiler.compile_builtin("json", cancel=cancel)
 
 

@@ -46,16 +46,16 @@ def test_it_is_the_best_of_all(grammar, seed):
     logits = np.random.default_rng(seed).normal(size=(4, len(TOKENS))) * 3
     score, ids = best_by_enumeration(grammar, log_softmax(logits))
     found = Matcher(grammar).likeliest(logits)
-    assert found.ids == ids and found.status == "exact" and found.is_complete
+    assert found.token_ids == ids and found.status == "exact" and found.is_complete
     assert found.log_probability == pytest.approx(score, abs=1e-4)
     assert found.n_tokens == ids.index(EOS) + 1
     padded = Matcher(grammar).likeliest(logits, padding=PAD)
-    assert padded.ids == best_by_enumeration(grammar, log_softmax(logits), PAD)[1]
+    assert padded.token_ids == best_by_enumeration(grammar, log_softmax(logits), PAD)[1]
     # Candidates alone; all of them are all there is.
     scores = log_softmax(logits)
     order = np.argsort(-scores, axis=1)
     candidates = (order, np.take_along_axis(scores, order, 1))
-    assert Matcher(grammar).likeliest(candidates=candidates).ids == ids
+    assert Matcher(grammar).likeliest(candidates=candidates).token_ids == ids
 
 
 def test_a_text_may_go_on_after_the_positions(grammar):
@@ -64,11 +64,11 @@ def test_a_text_may_go_on_after_the_positions(grammar):
     with pytest.raises(ValueError, match="at most 3"):
         Matcher(grammar).likeliest(logits[:1])
     whole = Matcher(grammar).likeliest(logits)
-    assert whole.is_complete and whole.ids[-1] == EOS
+    assert whole.is_complete and whole.token_ids[-1] == EOS
     part = Matcher(grammar).likeliest(logits, max_tokens=3)
-    assert part.ids == [0, 1] and not part.is_complete and part.n_tokens == 2
+    assert part.token_ids == [0, 1] and not part.is_complete and part.n_tokens == 2
     matcher = Matcher(grammar)
-    assert matcher.accept_tokens(part.ids) == 2
+    assert matcher.accept_tokens(part.token_ids) == 2
     rest = matcher.likeliest(logits)
     assert rest.is_complete and len(matcher.steps) == 2, "the state does not change"
     # The matcher's own limit counts too.
@@ -87,7 +87,7 @@ def test_batches_are_as_single_calls(compiler, grammar):
     limits = [None, 7, 5] * 3
     found = maskwright.likeliest_batch(matchers, logits, max_tokens=limits)
     for row, (matcher, text) in enumerate(zip(matchers, found, strict=True)):
-        assert text.ids == matcher.likeliest(logits[row], max_tokens=limits[row]).ids
+        assert text.token_ids == matcher.likeliest(logits[row], max_tokens=limits[row]).token_ids
     with pytest.raises(maskwright.BatchError) as failed:
         maskwright.likeliest_batch([Matcher(grammar), Matcher(other)], logits[:2, :1])
     assert set(failed.value.errors) == {0}
@@ -102,7 +102,7 @@ def test_forbidden_tokens_are_a_last_resort(grammar):
     found = Matcher(grammar).likeliest(logits)
     assert found.log_probability == -math.inf and found.is_complete
     logits[:, [0, EOS]] = 0
-    assert Matcher(grammar).likeliest(logits).ids == [0, 0, EOS]
+    assert Matcher(grammar).likeliest(logits).token_ids == [0, 0, EOS]
 
 
 def test_wrong_use(compiler, grammar):
@@ -145,14 +145,14 @@ def test_wrong_use(compiler, grammar):
             matcher.likeliest(np.zeros((3, n_columns)))
     # Ids beyond the vocabulary are no tokens.
     assert matcher.likeliest(candidates=(ids + 1000, np.zeros((3, 2)))).is_complete
-    assert matcher.likeliest(np.zeros((3, 8))).ids == [0, 0, EOS], "of equal texts, the one with the least ids"
+    assert matcher.likeliest(np.zeros((3, 8))).token_ids == [0, 0, EOS], "of equal texts, the one with the least ids"
 
 
 def test_after_the_end_comes_padding(grammar):
     matcher = Matcher(grammar)
     matcher.accept_tokens([0, 0, EOS])
     found = matcher.likeliest(np.zeros((3, len(TOKENS))), padding=PAD)
-    assert found.ids == [PAD] * 3 and found.n_tokens == 0 and found.is_complete
+    assert found.token_ids == [PAD] * 3 and found.n_tokens == 0 and found.is_complete
 
 
 def test_a_canvas_keeps_what_is_known(grammar):
@@ -161,12 +161,12 @@ def test_a_canvas_keeps_what_is_known(grammar):
         canvas = Canvas(grammar, known, mask_id=MASK)
         logits = rng.normal(size=(len(known), len(TOKENS)))
         found = canvas.likeliest(logits)
-        assert all(at in (None, id) for at, id in zip(known, found.ids, strict=True))
-        score = sum(log_softmax(logits)[i, id] for i, id in enumerate(found.ids) if known[i] is None)
+        assert all(at in (None, id) for at, id in zip(known, found.token_ids, strict=True))
+        score = sum(log_softmax(logits)[i, id] for i, id in enumerate(found.token_ids) if known[i] is None)
         witness = sum(log_softmax(logits)[i, id] for i, id in enumerate(canvas.complete()) if known[i] is None)
         assert found.log_probability == pytest.approx(score, abs=1e-4) and score >= witness - 1e-6
         assert canvas.positions == known
-        for i, id in enumerate(found.ids):
+        for i, id in enumerate(found.token_ids):
             assert canvas.set(i, id)
     with pytest.raises(ValueError, match="scores for 2 positions"):
         Canvas(grammar, [None] * 3, mask_id=MASK).likeliest(np.zeros((2, 8)))
@@ -178,16 +178,16 @@ def test_tensors_of_any_type(grammar):
     torch = pytest.importorskip("torch")
     logits = torch.randn(4, len(TOKENS))
     wide = logits.bfloat16()
-    assert Matcher(grammar).likeliest(logits).ids == Matcher(grammar).likeliest(logits.numpy()).ids
-    assert Matcher(grammar).likeliest(wide).ids == Matcher(grammar).likeliest(wide.float().numpy()).ids
+    assert Matcher(grammar).likeliest(logits).token_ids == Matcher(grammar).likeliest(logits.numpy()).token_ids
+    assert Matcher(grammar).likeliest(wide).token_ids == Matcher(grammar).likeliest(wide.float().numpy()).token_ids
 
 
 def test_threads_share_a_grammar(compiler):
     grammar = compiler.compile_gbnf('root ::= "a" root "b" | ","')
     logits = np.random.default_rng(1).normal(size=(16, len(TOKENS)))
-    expected = Matcher(grammar).likeliest(logits).ids
+    expected = Matcher(grammar).likeliest(logits).token_ids
     found = []
-    threads = [threading.Thread(target=lambda: found.append(Matcher(grammar).likeliest(logits).ids)) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(Matcher(grammar).likeliest(logits).token_ids)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -228,7 +228,7 @@ def test_draft_tree_equals_step_by_step(tokenizer, compiler):
 
 
 def test_caches_can_be_cleared(tokenizer):
-    compiler = maskwright.Compiler(tokenizer, limits={"compile_fuel": 10**7, "row_cache_bytes": 10**7}, threads=1)
+    compiler = maskwright.Compiler(tokenizer, limits={"compile_work": 10**7, "advanced": {"row_cache_bytes": 10**7}}, threads=1)
     grammar = compiler.compile_json_schema(SCHEMA)
     matcher = maskwright.Matcher(grammar)
     before = allowed(matcher, tokenizer.vocab_size)

@@ -46,10 +46,10 @@ def test_texts_are_whole_and_their_likelihoods_true(strategy):
     assert found and session.n_tokens == 0
     for text in found:
         assert text.is_complete
-        assert text.log_likelihood == pytest.approx(texts[tuple(text.token_ids)], abs=1e-4)
+        assert text.log_probability == pytest.approx(texts[tuple(text.token_ids)], abs=1e-4)
     if strategy == "likeliest":
         found = session.search(logits, [5, 0], strategy=strategy, tries=10_000)
-        assert found[0].log_likelihood == pytest.approx(max(texts.values()), abs=1e-4)
+        assert found[0].log_probability == pytest.approx(max(texts.values()), abs=1e-4)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -94,7 +94,7 @@ def test_a_cancelled_search_for_a_word_is_a_cancellation(tokenizer):
         timer.start()
         try:
             compiler.compile_json_schema({"type": "string", "allOf": parts}, cancel=cancel)
-        except maskwright.CancelledError:
+        except maskwright.WorkCancelled:
             n_cancelled += 1
         finally:
             timer.cancel()
@@ -148,7 +148,7 @@ import faulthandler, json, os, signal, maskwright
 faulthandler.enable()
 signal.alarm(90)
 tokenizer = maskwright.Tokenizer.from_tokens([bytes([b]) for b in range(256)] + [b"</s>"], eos=[256])
-compiler = maskwright.Compiler(tokenizer, limits={"compile_fuel": 2**63})
+compiler = maskwright.Compiler(tokenizer, limits={"compile_work": 2**63})
 before = maskwright.Matcher(compiler.compile_regex("a+b"))
 huge = json.dumps({"enum": [f"{i:x}" * 10 for i in range(60_000)]})
 children = []

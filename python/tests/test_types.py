@@ -199,7 +199,7 @@ def test_compile_passes_options_on(compiler):
     with pytest.raises(TypeError, match="whitespace"):
         compiler.compile(re.compile("a"), whitespace="compact")
     cancel.cancel()
-    with pytest.raises(maskwright.CancelledError):
+    with pytest.raises(maskwright.WorkCancelled):
         compiler.compile(list[int], cancel=cancel)
 
 

@@ -244,7 +244,7 @@ def test_a_grammar_that_takes_long_holds_up_no_other_request(host, monkeypatch):
         while lanes.work_here() is None and len(order) < 4:
             time.sleep(0.01)
         order.append(spec.text if lanes.work_here() is None else "later")
-        raise maskwright.CancelledError
+        raise maskwright.WorkCancelled
 
     async def all_of_them():
         requests = [host.unchecked(max_tokens=9, choice=each) for each in ("[]", ["yes"], ["no"], "[1]")]
@@ -337,7 +337,7 @@ def test_batched_masks_are_those_of_each_row(host):
 
 def test_a_mask_that_cannot_be_made_costs_one_request(host, compiler, caplog):
     """The limit on parses of an ambiguous text is reached."""
-    few = maskwright.Compiler(compiler.tokenizer, limits={"max_threads": 8})
+    few = maskwright.Compiler(compiler.tokenizer, limits={"advanced": {"max_threads": 8}})
     ambiguous = few.compile_lark('start: e\ne: "a" | e e | e e e', lexer="dynamic_complete")
     engine = Engine(host)
     requests = {name: Request(name, host.params(max_tokens=40, choice=["yes"])) for name in ("good", "bad")}

@@ -150,7 +150,7 @@ def test_misspelt_options_have_a_hint(tokenizer, compiler):
             call(qqqqqq=None)
     with pytest.raises(TypeError, match=r'^no limit is named "infil_work"; did you mean "infill_work"\?$'):
         maskwright.Compiler(tokenizer, limits={"infil_work": 1})
-    with pytest.raises(TypeError, match='no limit is named "seconds"; the limits are compile_fuel, '):
+    with pytest.raises(TypeError, match='no limit is named "seconds"; the limits are compile_work, '):
         maskwright.Compiler(tokenizer, limits={"seconds": 1})
 
 
@@ -241,17 +241,20 @@ def test_what_a_grammar_was_compiled_from(compiler):
 
 def test_every_limit_can_be_given(tokenizer):
     names = maskwright.Compiler.__doc__.split("* `threads`")[0]
-    names = set(re.findall(r"`([a-z_]+)`", names)) - {"limits"}
-    assert len(names) == 14
-    compiler = maskwright.Compiler(tokenizer, limits=dict.fromkeys(names, 2**31))
+    names, advanced = (set(re.findall(r"`([a-z_]+)`", part)) for part in names.split("* `advanced`"))
+    names -= {"limits"}
+    assert len(names) == 5 and len(advanced) == 9
+    limits = {**dict.fromkeys(names, 2**31), "advanced": dict.fromkeys(advanced, 2**31)}
+    compiler = maskwright.Compiler(tokenizer, limits=limits)
+    assert compiler.__reduce__()[1][1] == limits
     assert maskwright.Matcher(compiler.compile_regex("a+")).accept_token(ord("a"))
     for name in names:
         with pytest.raises(ValueError, match="at least 0"):
             maskwright.Compiler(tokenizer, limits={name: -1})
     with pytest.raises(ValueError, match="max_states is 4294967296"):
-        maskwright.Compiler(tokenizer, limits={"max_states": 2**32})
+        maskwright.Compiler(tokenizer, limits={"advanced": {"max_states": 2**32}})
     with pytest.raises(TypeError, match="max_calls"):
-        maskwright.Compiler(tokenizer, limits={"calls": 1})
+        maskwright.Compiler(tokenizer, limits={"advanced": {"calls": 1}})
     tight = maskwright.Compiler(tokenizer, limits={"max_positions": 3})
     with pytest.raises(maskwright.LimitError, match="3"):
         maskwright.Canvas(tight.compile_regex("a+"), [None] * 4)
@@ -260,12 +263,12 @@ def test_every_limit_can_be_given(tokenizer):
 def test_the_status_of_a_template(compiler, tokenizer):
     grammar = compiler.compile_regex("(ab)+")
     template = maskwright.Template(grammar, ["a", maskwright.Hole(tokens=1)])
-    assert template.status == "possible" and template.is_possible() and template.fix(0, [ord("b")]) and template.status == "possible"
-    assert maskwright.Template(grammar, ["b", maskwright.Hole()]).status == "impossible"
+    assert template.decide() == "possible" and template.is_possible() and template.fix(0, [ord("b")]) and template.decide() == "possible"
+    assert maskwright.Template(grammar, ["b", maskwright.Hole()]).decide() == "impossible"
     tight = maskwright.Compiler(tokenizer, limits={"infill_work": 1})
     opened = maskwright.Template(tight.compile_json_schema(SCHEMA), ['{"', maskwright.Hole(max_tokens=30), '": 1', maskwright.Hole(), "}"])
-    if opened.status == "open":
+    if opened.decide() == "open":
         with pytest.raises(maskwright.LimitError):
             opened.is_possible()
     else:
-        assert opened.status == "possible"
+        assert opened.decide() == "possible"

@@ -165,8 +165,8 @@ def refused(compiler: Compiler) -> None:
 
 
 def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:
-    compiler = Compiler(tokenizer, limits={"compile_fuel": 10_000_000, "max_threads": 64, "infill_work": 10_000_000}, threads=2)
-    compiler = Compiler(tokenizer, {"row_cache_bytes": 1 << 24, "machine_bytes": 1 << 24, "memory_bytes": 1 << 28}, None)
+    compiler = Compiler(tokenizer, limits={"compile_work": 10_000_000, "infill_work": 10_000_000, "advanced": {"max_threads": 64}}, threads=2)
+    compiler = Compiler(tokenizer, {"advanced": {"row_cache_bytes": 1 << 24, "machine_bytes": 1 << 24}, "memory_bytes": 1 << 28}, None)
     compiler.save_rows(folder / "rows")
     assert_type(compiler.load_rows(str(folder / "rows")), int)
     compiler.clear_caches()
@@ -261,7 +261,7 @@ def searched(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     texts: list[maskwright.Hypothesis] = Matcher(grammar, max_tokens=4).search(
         logits, tokenizer.encode("a"), strategy="mcts", tries=3, temperature=0.5, seed=1
     )
-    assert_type(texts[0].log_likelihood, float)
+    assert_type(texts[0].log_probability, float)
     assert_type(texts[0].is_complete, bool)
     return texts[0].token_ids
 
@@ -276,7 +276,7 @@ def likeliest(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     assert_type(found.log_probability, float)
     assert_type(found.n_tokens, int)
     assert_type(canvas.is_complete, bool)
-    return found.ids
+    return found.token_ids
 
 
 def template(grammar: CompiledGrammar, tokenizer: Tokenizer) -> bytes:
@@ -297,7 +297,7 @@ def canvas(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     mask = maskwright.allocate_token_bitmask(1, tokenizer.vocab_size)
     assert_type(canvas.is_possible(), bool)
     assert_type(canvas.why_impossible(), str | None)
-    status: Literal["possible", "impossible", "open"] = canvas.status
+    status: Literal["possible", "impossible", "open"] = canvas.decide()
     answers: list[Literal["yes", "no", "open"]] = canvas.allows(0, tokenizer.encode("a"))
     assert (status, answers) == ("possible", ["yes"])
     proven: Literal["exact", "bound"] = canvas.fill_bitmask(0, mask, row=0)
@@ -336,7 +336,7 @@ def errors(compiler: Compiler) -> dict[str, str | int | None]:
     try:
         assert cancel.is_cancelled
         compiler.compile_regex("a", cancel=cancel)
-    except (maskwright.CancelledError, maskwright.InternalError):
+    except (maskwright.WorkCancelled, maskwright.InternalError):
         pass
     try:
         compiler.compile_regex("(")

@@ -51,7 +51,7 @@ pub struct CompileOptions {
 impl CompileOptions {
     /// A supply of work and memory that ends when the compilation is cancelled.
     pub(crate) fn fuel(&self, limits: &Limits) -> Fuel {
-        let fuel = Fuel::new(limits.compile_fuel).with_bytes(limits.compile_bytes);
+        let fuel = Fuel::new(limits.compile_work).with_bytes(limits.compile_bytes);
         match &self.cancel {
             Some(token) => fuel.with_cancel(token.clone()),
             None => fuel,
@@ -195,7 +195,7 @@ impl Compiler {
     /// # Errors
     /// If the bytes are not saved rows of this vocabulary and version, or a limit is reached.
     pub fn load_rows(&self, saved: &[u8]) -> Result<usize, Error> {
-        let fuel = Fuel::new(self.limits.compile_fuel);
+        let fuel = Fuel::new(self.limits.compile_work);
         self.engine.load_rows(saved, &fuel)
     }
 

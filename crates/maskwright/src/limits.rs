@@ -19,7 +19,7 @@ use maskwright_infill::InfillLimits;
 #[non_exhaustive]
 pub struct Limits {
     /// Work units (about one visited grammar node each) that compiling one grammar may take.
-    pub compile_fuel: u64,
+    pub compile_work: u64,
     /// Bytes that compiling one grammar may take, beside what it shares with others. They are counted where things are made, so the memory
     /// of the process may grow by somewhat more or less.
     pub compile_bytes: u64,
@@ -62,7 +62,7 @@ impl Default for Limits {
         let AutomatonLimits { max_states, max_residue_size, liveness_fuel } = engine.automaton;
         let InfillLimits { work: infill_work, max_positions, .. } = InfillLimits::default();
         Limits {
-            compile_fuel: engine.compile_fuel,
+            compile_work: engine.compile_fuel,
             compile_bytes: 192 << 20,
             max_threads: engine.max_threads,
             max_calls: engine.max_calls,
@@ -91,7 +91,7 @@ impl Limits {
 
     pub(crate) fn engine(&self) -> maskwright_engine::Limits {
         maskwright_engine::Limits {
-            compile_fuel: self.compile_fuel,
+            compile_fuel: self.compile_work,
             automaton: self.automaton(),
             automaton_bytes: self.automaton_bytes,
             max_threads: self.max_threads,

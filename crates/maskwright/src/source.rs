@@ -445,7 +445,7 @@ impl GrammarSource {
     }
 
     /// The grammar alone, without a vocabulary, so strings match only text: to print it, or to
-    /// [embed](crate::grammar::GrammarBuilder) it in a larger one. The work is limited by [`Limits::compile_fuel`] at its default.
+    /// [embed](crate::grammar::GrammarBuilder) it in a larger one. The work is limited by [`Limits::compile_work`] at its default.
     ///
     /// # Errors
     /// As [`Compiler::compile`](crate::Compiler::compile), and for a Lark grammar with a lexer, whose rules are not over

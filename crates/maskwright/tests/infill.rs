@@ -85,7 +85,7 @@ fn templates_agree_with_sessions() {
 #[test]
 fn the_infiller_is_made_once_and_a_failure_is_not_kept() {
     let mut limits = Limits::default();
-    limits.compile_fuel = 2_000;
+    limits.compile_work = 2_000;
     let compiler = Compiler::with_limits(&tokenizer(), limits);
     let grammar = compiler.compile(&GrammarSource::regex("a+"), &CompileOptions::default()).unwrap();
     let cancel = maskwright::CancelToken::default();

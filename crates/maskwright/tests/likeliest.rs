@@ -216,16 +216,16 @@ fn check(
         return Ok(());
     };
     let Some(best) = reference.best else {
-        return Err(TestCaseError::fail(format!("{:?} does not fit", found.ids)));
+        return Err(TestCaseError::fail(format!("{:?} does not fit", found.token_ids)));
     };
     // The text can be read, and nothing but padding follows its end.
-    prop_assert_eq!(found.ids.len(), n_positions);
-    let n_read = from.accept_tokens(&found.ids[..found.n_tokens]).unwrap();
+    prop_assert_eq!(found.token_ids.len(), n_positions);
+    let n_read = from.accept_tokens(&found.token_ids[..found.n_tokens]).unwrap();
     prop_assert_eq!(n_read, found.n_tokens);
     prop_assert_eq!(from.is_terminated(), found.is_complete);
     prop_assert!(found.is_complete || reference.may_go_on && found.n_tokens == n_positions);
-    prop_assert!(found.ids[found.n_tokens..].iter().all(|&id| id == reference.padding));
-    let score: f64 = found.ids.iter().zip(&rows).map(|(id, row)| row[id.index()]).sum();
+    prop_assert!(found.token_ids[found.n_tokens..].iter().all(|&id| id == reference.padding));
+    let score: f64 = found.token_ids.iter().zip(&rows).map(|(id, row)| row[id.index()]).sum();
     prop_assert!(score <= best + 1e-4, "{score} is better than {best}");
     let own = if score < FORBIDDEN / 2.0 { f64::NEG_INFINITY } else { score };
     prop_assert!(
@@ -319,13 +319,14 @@ fn check_canvas(
         let masked = ids.iter().zip(&rows).zip(&known).filter(|(_, known)| known.is_none());
         masked.map(|((id, row), _)| row[id.index()]).sum()
     };
-    let all_kept = found.ids.iter().zip(&known).all(|(id, known)| known.is_none_or(|known| known == *id));
-    prop_assert!(all_kept && found.ids.len() == rows.len());
+    let all_kept =
+        found.token_ids.iter().zip(&known).all(|(id, known)| known.is_none_or(|known| known == *id));
+    prop_assert!(all_kept && found.token_ids.len() == rows.len());
     // The canvas itself can be filled so.
-    let ids: Vec<Option<TokenId>> = found.ids.iter().copied().map(Some).collect();
+    let ids: Vec<Option<TokenId>> = found.token_ids.iter().copied().map(Some).collect();
     let mut filled = Canvas::new(&infiller, &ids, CanvasConfig::with_padding(Some(padding))).unwrap();
-    prop_assert!(filled.is_possible().unwrap(), "{:?} is no filling", found.ids);
-    let own = score(&found.ids);
+    prop_assert!(filled.is_possible().unwrap(), "{:?} is no filling", found.token_ids);
+    let own = score(&found.token_ids);
     let room = 1e-4 * (1.0 + own.abs() * 1e-6);
     prop_assert!(own <= best + room, "{own} is better than {best}");
     if let Ok(Some(witness)) = canvas.complete() {
@@ -573,11 +574,11 @@ fn after_bytes_within_a_token() {
     let positions = logits.each_ref().map(|logits| PositionScores::Logits(logits));
     let config = LikeliestConfig::default();
     let first = Matcher::new(&grammar).likeliest(&positions, &config).unwrap();
-    assert_eq!(first.ids, [0, 3].map(TokenId));
+    assert_eq!(first.token_ids, [0, 3].map(TokenId));
     let mut matcher = Matcher::new(&grammar);
     assert!(matcher.accept_bytes(b"a").unwrap());
     let found = matcher.likeliest(&positions, &config).unwrap();
-    assert_eq!((found.ids, found.status), ([1, 3].map(TokenId).to_vec(), LikeliestStatus::Exact));
+    assert_eq!((found.token_ids, found.status), ([1, 3].map(TokenId).to_vec(), LikeliestStatus::Exact));
 }
 
 /// Where the vocabulary has no end-of-sequence token, the end of a text takes none.
@@ -592,11 +593,11 @@ fn without_an_end_of_sequence_token() {
         let ask =
             |n: usize, config: &LikeliestConfig| Matcher::new(&grammar).likeliest(&positions[..n], config);
         let padded = ask(3, &config(Some(2), Some(TokenId(2)))).unwrap();
-        assert_eq!((padded.ids, padded.is_complete), ([0, 1, 2].map(TokenId).to_vec(), true));
+        assert_eq!((padded.token_ids, padded.is_complete), ([0, 1, 2].map(TokenId).to_vec(), true));
         let whole = ask(2, &config(None, None)).unwrap();
-        assert_eq!((whole.ids, whole.is_complete), ([0, 1].map(TokenId).to_vec(), true));
+        assert_eq!((whole.token_ids, whole.is_complete), ([0, 1].map(TokenId).to_vec(), true));
         let part = ask(1, &config(Some(2), None)).unwrap();
-        assert_eq!((part.ids, part.is_complete), (vec![TokenId(0)], false));
+        assert_eq!((part.token_ids, part.is_complete), (vec![TokenId(0)], false));
         assert!(ask(1, &config(None, None)).is_err());
     }
 }

@@ -26,20 +26,20 @@ which are `ValueError`s. The message has the place, and so do the attributes `po
 ...     print(error.pointer, error.keyword)
 /properties/a type
 
-A cancelled compilation raises `CancelledError`, and a bug of this package
+A cancelled compilation raises `WorkCancelled`, and a bug of this package
 `InternalError`, which are `RuntimeError`s.
 
 Compile and fill masks on as many threads as you like; a process that forks meanwhile leaves its child able to go on.
 """
 
 import os
+import warnings
 
 from maskwright import _allocator, _maskwright  # noqa: F401
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._decoder import Decoder
 from maskwright._maskwright import (
     BatchError,
-    CancelledError,
     CancelToken,
     Canvas,
     Check,
@@ -64,12 +64,14 @@ from maskwright._maskwright import (
     Template,
     Tokenizer,
     TokenizerError,
+    WorkCancelled,
     __version__,
     allocate_token_bitmask,
     fill_next_token_bitmask_batch,
     likeliest_batch,
     tool_formats,
 )
+from maskwright._options import JsonOptions
 from maskwright._report import Report
 from maskwright._trace import Trace
 from maskwright._types import schema_from
@@ -77,7 +79,6 @@ from maskwright._types import schema_from
 __all__ = [
     "BatchError",
     "CancelToken",
-    "CancelledError",
     "Canvas",
     "Check",
     "CompiledGrammar",
@@ -89,6 +90,7 @@ __all__ = [
     "Hole",
     "Hypothesis",
     "InternalError",
+    "JsonOptions",
     "Keyword",
     "Likeliest",
     "LimitError",
@@ -104,6 +106,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerError",
     "Trace",
+    "WorkCancelled",
     "__version__",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
@@ -113,10 +116,19 @@ __all__ = [
     "tool_formats",
 ]
 
+
+
+def __getattr__(name: str) -> object:
+    if name == "CancelledError":
+        warnings.warn("CancelledError is called WorkCancelled now", DeprecationWarning, stacklevel=2)
+        return WorkCancelled
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # A thread that holds a lock of ours when the process forks would be missing in the child.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_maskwright.before_fork,
-        after_in_parent=_maskwright.after_fork_in_parent,
-        after_in_child=_maskwright.after_fork_in_child,
+        before=_maskwright._before_fork,
+        after_in_parent=_maskwright._after_fork_in_parent,
+        after_in_child=_maskwright._after_fork_in_child,
     )

@@ -9,8 +9,10 @@ from typing import Any, Literal, Protocol, TypeAlias, TypedDict, Unpack, _Specia
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import deprecated
 
 from maskwright._decoder import Decoder
+from maskwright._options import JsonOptions
 from maskwright._report import Report
 from maskwright._trace import Trace
 
@@ -56,21 +58,25 @@ class _Model(Protocol):
     def model_dump_json(self, *, by_alias: bool) -> str: ...
 
 @type_check_only
-class _Limits(TypedDict, total=False):
-    compile_fuel: int
+class _AdvancedLimits(TypedDict, total=False):
     compile_bytes: int
     max_threads: int
     max_calls: int
-    mask_work: int
     max_states: int
     max_residue_size: int
     liveness_fuel: int
-    infill_work: int
-    max_positions: int
-    memory_bytes: int
     row_cache_bytes: int
     automaton_bytes: int
     machine_bytes: int
+
+@type_check_only
+class _Limits(TypedDict, total=False):
+    compile_work: int
+    mask_work: int
+    infill_work: int
+    memory_bytes: int
+    max_positions: int
+    advanced: _AdvancedLimits
 
 @type_check_only
 class _IndentationNames(TypedDict, total=False):
@@ -101,14 +107,9 @@ class _Indenter(Protocol):
     def tab_len(self) -> int: ...
 
 @type_check_only
-class _Options(TypedDict, total=False):
+class _Options(JsonOptions, total=False):
     """The options of `compile_json_schema` and `compile_lark`."""
 
-    property_order: Literal["schema", "any"]
-    whitespace: Literal["flexible", "compact", "any"]
-    max_whitespace: int | None
-    numbers: Literal["plain", "any"]
-    strict: bool
     documents: dict[str, _Schema] | None
     start: str
     lexer: Literal["contextual", "basic", "dynamic_complete"]
@@ -178,7 +179,7 @@ class BatchError(Error):
     """Some rows of a batch of masks failed. `errors` is a dict from row to exception. These rows allow no token; all others are filled."""
     errors: dict[int, Exception]
 
-class CancelledError(RuntimeError):
+class WorkCancelled(RuntimeError):
     """The work was cancelled through its CancelToken. Not a ValueError: nothing is wrong with the input."""
 
 class InternalError(RuntimeError):
@@ -303,7 +304,7 @@ class Tokenizer:
         """The same: a tokenizer does not change."""
     def __deepcopy__(self, _memo: Any) -> Tokenizer:
         """The same: a tokenizer does not change."""
-    def token_bytes(self, id: int) -> bytes | None:
+    def token_bytes(self, token_id: int) -> bytes | None:
         """The bytes of a token, or None for special tokens and unused ids, which never match as text.
 
         Raises IndexError if `id` is not within `vocab_size`.
@@ -314,7 +315,7 @@ class Tokenizer:
 
         Raises TokenizerError if no tokens spell it.
         """
-    def decode(self, ids: Sequence[int]) -> bytes:
+    def decode(self, token_ids: Sequence[int]) -> bytes:
         """The bytes of tokens, joined. Special tokens have none.
 
         Raises TokenizerError for what cannot be a token, such as -1.
@@ -331,7 +332,7 @@ class CancelToken:
     """
     def __new__(cls, *, work: int | None = None) -> CancelToken: ...
     def cancel(self) -> None:
-        """Ends every compilation that uses this token, soon after, with CancelledError."""
+        """Ends every compilation that uses this token, soon after, with WorkCancelled."""
     @property
     def is_cancelled(self) -> bool:
         """Whether `cancel()` was called."""
@@ -361,7 +362,7 @@ class Compiler:
     * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
       raises what `load_rows` raises.
 
-    Every `compile_*` raises LimitError if a limit is reached, and CancelledError if `cancel` is cancelled.
+    Every `compile_*` raises LimitError if a limit is reached, and WorkCancelled if `cancel` is cancelled.
     """
     def __new__(
         cls,
@@ -671,9 +672,9 @@ class CompiledGrammar:
         """
 
 @final
-class TraceSteps:
+class _TraceSteps:
     """The steps of a trace."""
-    def __new__(cls, title: str, model: str | None, prompt: str | None) -> TraceSteps: ...
+    def __new__(cls, title: str, model: str | None, prompt: str | None) -> _TraceSteps: ...
     def follow(self, tokens: list[int], ends: list[int]) -> None:
         """Makes the steps those of a text. From the first token that differs on, the old steps are forgotten. `ends` are the tokens that end texts."""
     def answer(self, token: int) -> None:
@@ -872,11 +873,11 @@ class Matcher:
           whether the text can still be finished.
         * In a Lark grammar with a lexer, the search could not decide whether the lexer leaves a way to finish the text.
         """
-    def accept_token(self, id: int) -> bool:
+    def accept_token(self, token_id: int) -> bool:
         """Accepts a token if it is allowed, and returns whether it is."""
-    def accept_tokens(self, ids: Sequence[int]) -> int:
+    def accept_tokens(self, token_ids: Sequence[int]) -> int:
         """Accepts tokens until one is refused, and returns how many were accepted."""
-    def validate_tokens(self, ids: Sequence[int]) -> int:
+    def validate_tokens(self, token_ids: Sequence[int]) -> int:
         """How many of the tokens would be accepted, one after the other. The state does not change."""
     @property
     def text(self) -> bytes:
@@ -943,7 +944,7 @@ class Matcher:
         """
     def expected(self) -> str:
         """What may come next, in words, as one text: "`,` or `}`". `state()` has it as a list."""
-    def explain(self, id: int) -> str:
+    def explain(self, token_id: int) -> str:
         """Says in words why a token is allowed or refused here: by the keyword of a schema that refuses it, or by what was expected
         instead.
         """
@@ -979,7 +980,7 @@ class Matcher:
         KeyboardInterrupt if its handler raises nothing.
         """
     def fill_draft_tree(
-        self, parents: Sequence[int], ids: Sequence[int], mask: npt.NDArray[np.int32] | _Tensor
+        self, parents: Sequence[int], token_ids: Sequence[int], mask: npt.NDArray[np.int32] | _Tensor
     ) -> list[bool]:
         """The masks of a draft tree, for speculative decoding: row `i` of `mask` is the mask after node `i`.
 
@@ -1035,8 +1036,11 @@ class Matcher:
 class Likeliest:
     """The likeliest text that `Matcher.likeliest` found."""
     @property
-    def ids(self) -> list[int]:
+    def token_ids(self) -> list[int]:
         """A token for each position, padding after the end of the text included."""
+    @property
+    @deprecated("ids is called token_ids now")
+    def ids(self) -> list[int]: ...
     @property
     def log_probability(self) -> float:
         """The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token outside the candidates
@@ -1059,8 +1063,11 @@ class Hypothesis:
     def token_ids(self) -> list[int]:
         """The tokens after the prompt, with the end-of-sequence token if the text has one."""
     @property
-    def log_likelihood(self) -> float:
+    def log_probability(self) -> float:
         """The sum of the logarithms of the model's probabilities for them."""
+    @property
+    @deprecated("log_likelihood is called log_probability now")
+    def log_likelihood(self) -> float: ...
     @property
     def is_complete(self) -> bool:
         """Whether the text is whole; False if it was cut off at 256 tokens, which only happens without `max_tokens`."""
@@ -1100,11 +1107,13 @@ class Template:
     def __new__(
         cls, grammar: CompiledGrammar, parts: Sequence[bytes | str | Sequence[int] | Hole]
     ) -> Template: ...
-    @property
-    def status(self) -> Literal["possible", "impossible", "open"]:
+    def decide(self) -> Literal["possible", "impossible", "open"]:
         """Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
         the limit on work was reached first.
         """
+    @property
+    @deprecated("status is called decide() now")
+    def status(self) -> Literal["possible", "impossible", "open"]: ...
     def is_possible(self) -> bool:
         """Whether the holes that are not fixed can be filled.
 
@@ -1129,7 +1138,7 @@ class Template:
         Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
         vocabulary.
         """
-    def fix(self, hole: int, ids: Sequence[int]) -> bool:
+    def fix(self, hole: int, token_ids: Sequence[int]) -> bool:
         """Fills hole `hole` with tokens permanently. Returns False, and changes nothing, if their number does not fit the
         hole, one of them is not text, or the other holes could not be filled.
 
@@ -1165,11 +1174,13 @@ class Canvas:
         padding_id: int | None = None,
         mask_id: int | None = None,
     ) -> Canvas: ...
-    @property
-    def status(self) -> Literal["possible", "impossible", "open"]:
+    def decide(self) -> Literal["possible", "impossible", "open"]:
         """Whether the masked positions can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
         neither was found out within the limit on work.
         """
+    @property
+    @deprecated("status is called decide() now")
+    def status(self) -> Literal["possible", "impossible", "open"]: ...
     def is_possible(self) -> bool:
         """Whether the masked positions can be filled.
 
@@ -1177,7 +1188,7 @@ class Canvas:
         """
     def why_impossible(self) -> str | None:
         """Says in words why the masked positions cannot be filled; None if they can."""
-    def allows(self, i: int, ids: Sequence[int]) -> list[Literal["yes", "no", "open"]]:
+    def allows(self, i: int, token_ids: Sequence[int]) -> list[Literal["yes", "no", "open"]]:
         """For each of the tokens `ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
         neither was found out within the limit on work. At a known position, whether it could stand there instead.
 
@@ -1185,7 +1196,7 @@ class Canvas:
 
         Raises IndexError if there is no such position.
         """
-    def set(self, i: int, id: int) -> bool:
+    def set(self, i: int, token_id: int) -> bool:
         """Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if no text was found that
         has it there.
 
@@ -1236,8 +1247,8 @@ class Canvas:
         """The current tokens of the positions; None if masked. Each access makes a new list."""
     def __len__(self) -> int: ...
 
-def trace_ask(
-    steps: TraceSteps,
+def _trace_ask(
+    steps: _TraceSteps,
     logits: np.ndarray,
     mask: np.ndarray | None,
     matcher: Matcher | None = None,
@@ -1316,11 +1327,11 @@ def formats_of_template(template: str) -> list[str]:
     """The formats whose chat templates have the marks that `template` has."""
 def template_opens_reasoning(format: str, template: str) -> bool:
     """Whether the prompt of a chat template may end within the reasoning of a format."""
-def before_fork() -> None:
+def _before_fork() -> None:
     """Called before the process forks: waits until no thread is at work."""
-def after_fork_in_parent() -> None:
+def _after_fork_in_parent() -> None:
     """Called after a fork, in the parent."""
-def after_fork_in_child() -> None:
+def _after_fork_in_child() -> None:
     """Called after a fork, in the child: its one thread is not at work. Threads of the parent that were about to
     begin may have been counted.
     """

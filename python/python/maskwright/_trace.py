@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from maskwright._apply import _is_tensor
-from maskwright._maskwright import CompiledGrammar, Matcher, Tokenizer, TraceSteps, trace_ask
+from maskwright._maskwright import CompiledGrammar, Matcher, Tokenizer, _TraceSteps, _trace_ask
 
 
 class Trace:
@@ -45,7 +45,7 @@ class Trace:
         self._matcher = of if isinstance(of, Matcher) else None
         grammar = of.grammar if isinstance(of, Matcher) else of
         self._tokenizer = grammar.tokenizer if isinstance(grammar, CompiledGrammar) else grammar
-        self._steps = TraceSteps(title, model, prompt)
+        self._steps = _TraceSteps(title, model, prompt)
 
     def step(self, logits: Any, mask: Any, token: int, *, mask_us: float | None = None) -> None:
         """Notes a token before the matcher takes it.
@@ -59,7 +59,7 @@ class Trace:
         scores = _scores(logits)
         if not 0 <= token < len(scores):
             raise ValueError(f"token {token} is out of range: there are {len(scores)} logits")
-        trace_ask(self._steps, scores, _words(mask), self._matcher, self._tokenizer, mask_us)
+        _trace_ask(self._steps, scores, _words(mask), self._matcher, self._tokenizer, mask_us)
         self._steps.answer(token)
 
     def _begin(self) -> None:
@@ -68,7 +68,7 @@ class Trace:
 
     def _ask(self, logits: Any, mask: Any, matcher: Matcher, mask_us: float) -> None:
         """Notes what the next token is chosen from, for hosts that tell the token later: by `_follow`."""
-        trace_ask(self._steps, _scores(logits), _words(mask), matcher, matcher.grammar.tokenizer, mask_us)
+        _trace_ask(self._steps, _scores(logits), _words(mask), matcher, matcher.grammar.tokenizer, mask_us)
 
     def _follow(self, tokens: Sequence[int], ends: Sequence[int]) -> None:
         """Brings the trace to the tokens of a text, whose last ones may have changed, up to one that ends it."""

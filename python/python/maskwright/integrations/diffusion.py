@@ -177,7 +177,7 @@ class _Look:
         for i, known in enumerate(self.canvas.positions):
             if known is None:
                 logits[i] = self._drawn_from(self._row(i))
-        text = self.canvas.likeliest(logits).ids
+        text = self.canvas.likeliest(logits).token_ids
         for i in masked:
             confidences[i] = _probability(self._row(i), text[i])
         filled: dict[int, float] = {}

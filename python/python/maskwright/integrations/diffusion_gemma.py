@@ -215,7 +215,7 @@ class _Texts:
 
     def _with_host_ends(self, text: Likeliest, scores: torch.Tensor) -> list[int]:
         """The ids of a block; the token that ends its text is one at which the host stops."""
-        ids = text.ids
+        ids = text.token_ids
         if text.is_complete and self._ends and text.n_tokens and ids[text.n_tokens - 1] not in self._ends:
             ends = scores[text.n_tokens - 1][self._ends]
             ids[text.n_tokens - 1] = self._ends[int(ends.argmax())]
@@ -224,7 +224,7 @@ class _Texts:
 
 def _are_candidates(text: Likeliest, candidates: list[list[int]]) -> bool:
     """Whether each token of a text, padding left out, is a candidate of its position."""
-    return all(id in of_position for id, of_position in zip(text.ids[: text.n_tokens], candidates, strict=False))
+    return all(id in of_position for id, of_position in zip(text.token_ids[: text.n_tokens], candidates, strict=False))
 
 
 def _lifted(scores: torch.Tensor, ids: list[int]) -> torch.Tensor:

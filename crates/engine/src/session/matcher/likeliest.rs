@@ -59,7 +59,7 @@ pub enum LikeliestStatus {
 #[non_exhaustive]
 pub struct Likeliest {
     /// A token for each position, padding included.
-    pub ids: Vec<TokenId>,
+    pub token_ids: Vec<TokenId>,
     /// How many of them are the text, the end-of-sequence token included.
     pub n_tokens: usize,
     /// Whether the text ends within the positions.
@@ -106,7 +106,7 @@ impl Matcher {
     /// let logits = [[0.0, 3.0, 0.0], [0.0, 3.0, 0.0], [0.0, 1.0, 2.0], [0.0, 0.0, 0.0]];
     /// let positions = logits.each_ref().map(|logits| PositionScores::Logits(logits));
     /// let found = Matcher::new(&grammar).likeliest(&positions, &LikeliestConfig::default()).unwrap();
-    /// assert_eq!(found.ids, [0, 1, 2, 2].map(TokenId));
+    /// assert_eq!(found.token_ids, [0, 1, 2, 2].map(TokenId));
     /// assert_eq!((found.n_tokens, found.status), (3, LikeliestStatus::Exact));
     /// ```
     pub fn likeliest(
@@ -165,7 +165,7 @@ impl Matcher {
         let may_be_better = self.grammar.is_bound() || found.left_out > score + 1e-9 * score.abs();
         let is_known = ids.iter().zip(&task.scores.rows).all(|(&token, row)| row.knows(token));
         Ok(Likeliest {
-            ids,
+            token_ids: ids,
             n_tokens,
             is_complete,
             log_probability: if score < IMPOSSIBLE / 2.0 { f64::NEG_INFINITY } else { score },

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from maskwright._maskwright import CancelledError, CompiledGrammar, Error
+from maskwright._maskwright import WorkCancelled, CompiledGrammar, Error
 from maskwright.integrations._serving.options import OnToolError
 
 #: What stands before a tool's name where a call begins.
@@ -57,7 +57,7 @@ def compile_isolated(
     """
     try:
         return compile_text(text), []
-    except CancelledError:
+    except WorkCancelled:
         raise
     except Error as error:
         made = None if on_error == "raise" else _without_faults(compile_text, text, error, on_error == "any_json")
@@ -96,7 +96,7 @@ def _without_faults(
     def fault_of(tool: str) -> Error | None:
         try:
             compile_text(f"{before}[{tool}]{after}")
-        except CancelledError:
+        except WorkCancelled:
             raise
         except Error as fault:
             return fault

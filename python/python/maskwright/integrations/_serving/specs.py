@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from maskwright._maskwright import (
-    CancelledError,
+    WorkCancelled,
     CancelToken,
     CompiledGrammar,
     Compiler,
@@ -51,7 +51,7 @@ class Spec(NamedTuple):
 
 def compiler_of(tokenizer: Tokenizer, options: Options, *, bounds_work: bool = True) -> Compiler:
     """A compiler as the options say. Without `bounds_work`, masks and tokens are given all the work that they need."""
-    limits: _Limits = {"compile_fuel": options.compile_work, "compile_bytes": options.compile_bytes}
+    limits: _Limits = {"compile_work": options.compile_work, "advanced": {"compile_bytes": options.compile_bytes}}
     if bounds_work and options.mask_work is not None:
         limits["mask_work"] = options.mask_work
     return Compiler(tokenizer, limits, threads=options.threads)
@@ -143,7 +143,7 @@ class Grammars:
         try:
             grammar = self._compile_isolated(spec, cancel, untold)
             outcome = "compiled"
-        except CancelledError:
+        except WorkCancelled:
             if work is not None and work < self.options.compile_work:
                 outcome = "put off"
                 raise lanes.Later from None
