@@ -1,7 +1,9 @@
-//! Arguments from Python that have the right type and yet no meaning here, each with an exception of the package.
+//! Arguments from Python that have the right type and yet no meaning here, each with an exception of the
+//! package.
 //!
-//! A `str` may hold half of a surrogate pair, which no UTF-8 text has; an `int` may be of any size. The bindings' own
-//! conversions raise `UnicodeEncodeError` and `OverflowError` for those. Wrong types stay `TypeError`s.
+//! A `str` may hold half of a surrogate pair, which no UTF-8 text has; an `int` may be of any size. The
+//! bindings' own conversions raise `UnicodeEncodeError` and `OverflowError` for those. Wrong types stay
+//! `TypeError`s.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -17,7 +19,8 @@ use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyType};
 
 use crate::errors;
 use crate::interrupt::aside;
-// Which exception says that an argument is wrong: one of a grammar, of a schema, of a tokenizer, or of the call as such.
+// Which exception says that an argument is wrong: one of a grammar, of a schema, of a tokenizer, or of the
+// call as such.
 pub(crate) use crate::errors::{
     Error as OfCall, GrammarError as OfGrammar, SchemaError as OfSchema, TokenizerError as OfTokenizer,
 };
@@ -320,12 +323,14 @@ impl<'py, T: Item + FromPyObjectOwned<'py>> FromPyObject<'_, 'py> for List<T> {
     }
 }
 
-/// The error that is `given` for an argument: TypeErrors in the words of this package, with the type that is `expected`.
+/// The error that is `given` for an argument: TypeErrors in the words of this package, with the type that is
+/// `expected`.
 fn of_type(object: &Bound<'_, PyAny>, given: PyErr, expected: &str) -> PyErr {
     if given.is_instance_of::<PyTypeError>(object.py()) { wrong_type(object, expected) } else { given }
 }
 
-/// The error if an argument is not an `expected` number: ValueError for a number out of range, TypeError for another type.
+/// The error if an argument is not an `expected` number: ValueError for a number out of range, TypeError for
+/// another type.
 fn wrong_number(object: Borrowed<'_, '_, PyAny>, error: PyErr, expected: &str) -> PyErr {
     let py = object.py();
     if error.is_instance_of::<PyOverflowError>(py) {

@@ -1,9 +1,9 @@
 //! Many masks at once, in parallel and without the interpreter.
 //!
 //! Warm masks take a microsecond, less than starting a thread. So the calling thread starts alone, and calls
-//! for help once it has worked for [`ALONE`] and rows are left: a batch of warm masks never pays for
-//! threads, and from the second cold mask on they are made in parallel, of one grammar or of several. Threads take
-//! the next row when they are done with one.
+//! for help once it has worked for [`ALONE`] and rows are left: a batch of warm masks never pays for threads,
+//! and from the second cold mask on they are made in parallel, of one grammar or of several. Threads take the
+//! next row when they are done with one.
 //!
 //! Rejected: a pool of threads kept for the process (as rayon has). Its threads are gone after `os.fork`,
 //! and the next call in the child would wait for ever.
@@ -73,14 +73,15 @@ pub(crate) enum Failure {
 /// Writes the mask of `matchers[i]` into row `rows[i]` of `mask` (row `i` by default), in parallel, with the
 /// interpreter released. Other rows do not change.
 ///
-/// `mask`: an int32 array or torch CPU tensor that has these rows. Or the address of such memory, as an int, with
-/// `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory being
-/// valid and not in use by others.
+/// `mask`: an int32 array or torch CPU tensor that has these rows. Or the address of such memory, as an int,
+/// with `stride`, the number of bytes from one row to the next; then the caller is responsible for the memory
+/// being valid and not in use by others.
 ///
-/// `work`: the work units (some 20 ns each) that each mask may take, instead of the compilers' limit `mask_work`.
+/// `work`: the work units (some 20 ns each) that each mask may take, instead of the compilers' limit
+/// `mask_work`.
 ///
-/// Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to the
-/// exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
+/// Fills all rows that it can. If some fail, it then raises BatchError, whose `errors` is a dict from row to
+/// the exception that `fill_next_token_bitmask` would have raised. Failed rows allow no token.
 #[pyfunction]
 #[pyo3(signature = (matchers, mask, rows=None, *, stride=None, work=None))]
 pub(crate) fn fill_next_token_bitmask_batch(

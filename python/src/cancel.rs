@@ -8,8 +8,8 @@ use crate::arguments::{Count, wrong_type};
 ///
 /// * `work`: the work units of compilations after which it cancels itself, about; None for any number.
 ///
-/// A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C, for
-/// example) cancels its token too.
+/// A cancelled token stays cancelled. An exception raised by a signal handler during a compilation (Ctrl-C,
+/// for example) cancels its token too.
 #[pyclass(frozen, module = "maskwright")]
 #[derive(Default)]
 pub(crate) struct CancelToken(maskwright::CancelToken);

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 
 use crate::state::table;
 
-/// How far a text is in the language of a grammar, where it leaves it, and why: what `CompiledGrammar.check` finds. It is true if the
-/// text is valid. `str()` of it shows the place in its line.
+/// How far a text is in the language of a grammar, where it leaves it, and why: what `CompiledGrammar.check`
+/// finds. It is true if the text is valid. `str()` of it shows the place in its line.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Check(maskwright::Check);
 
@@ -48,8 +48,8 @@ impl Check {
         self.0.column
     }
 
-    /// Why the text is not in the language: by the keyword of a schema that refuses it, the character that cannot come there, or that
-    /// the text ends too early. None if it is valid.
+    /// Why the text is not in the language: by the keyword of a schema that refuses it, the character that
+    /// cannot come there, or that the text ends too early. None if it is valid.
     #[getter]
     fn reason(&self) -> Option<String> {
         self.0.reason.as_ref().map(ToString::to_string)
@@ -61,7 +61,8 @@ impl Check {
         self.0.expected.clone()
     }
 
-    /// The way to the value at that place, as a JSON pointer; None if the text is valid or has no JSON Schema there.
+    /// The way to the value at that place, as a JSON pointer; None if the text is valid or has no JSON Schema
+    /// there.
     #[getter]
     fn path(&self) -> Option<&str> {
         self.0.path.as_deref()

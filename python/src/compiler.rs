@@ -38,29 +38,32 @@ fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation>
     Ok(made)
 }
 
-/// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many threads.
-/// Compiling releases the interpreter, and Ctrl-C ends it.
+/// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many
+/// threads. Compiling releases the interpreter, and Ctrl-C ends it.
 ///
 /// * `limits`: a dict with any of these. Work units and sizes are the same on every machine.
 ///
 ///   * `compile_work`: work units of one compilation.
-///   * `mask_work`: work units, of some 20 ns, of one mask, and of one call that accepts or checks tokens; no limit by default. If they do
-///     not suffice, the mask has the tokens that are proven to be allowed by then, and its status is "bound"; if none is proven, one is
-///     looked for with more work. A token that is not decided is refused, unless the last mask had it.
-///   * `infill_work`: work units, of 10 to 35 ns, of the first question about a Template or Canvas, and of an exact mask:
-///     150,000,000 by default, some five seconds at most. A question about one token takes at most a third of it.
+///   * `mask_work`: work units, of some 20 ns, of one mask, and of one call that accepts or checks tokens; no
+///     limit by default. If they do not suffice, the mask has the tokens that are proven to be allowed by
+///     then, and its status is "bound"; if none is proven, one is looked for with more work. A token that is
+///     not decided is refused, unless the last mask had it.
+///   * `infill_work`: work units, of 10 to 35 ns, of the first question about a Template or Canvas, and of an
+///     exact mask: 150,000,000 by default, some five seconds at most. A question about one token takes at
+///     most a third of it.
 ///   * `max_positions`: the positions of a Canvas, or the fixed pieces and tokens of a Template.
-///   * `memory_bytes`: of all grammars and shared caches together. Beyond it, data that can be computed again is dropped,
-///     of the least recently used grammars first.
-///   * `advanced`: a dict with any of these. `compile_bytes`: bytes that a compilation may take, beside what it shares
-///     with others. `max_threads`: parses of an ambiguous text that are followed at once; `max_calls`: rules that may
-///     begin at one byte. `max_states`, `max_residue_size` and `liveness_fuel`: the states of one terminal (a pattern,
-///     for example), the work units of one step in it, and those of one search for a word of it. `row_cache_bytes` and
-///     `automaton_bytes`: of the shared caches; `machine_bytes`: of one grammar's tables.
+///   * `memory_bytes`: of all grammars and shared caches together. Beyond it, data that can be computed again
+///     is dropped, of the least recently used grammars first.
+///   * `advanced`: a dict with any of these. `compile_bytes`: bytes that a compilation may take, beside what
+///     it shares with others. `max_threads`: parses of an ambiguous text that are followed at once;
+///     `max_calls`: rules that may begin at one byte. `max_states`, `max_residue_size` and `liveness_fuel`:
+///     the states of one terminal (a pattern, for example), the work units of one step in it, and those of
+///     one search for a word of it. `row_cache_bytes` and `automaton_bytes`: of the shared caches;
+///     `machine_bytes`: of one grammar's tables.
 ///
 /// * `threads`: the most threads that a batch of masks uses; by default one per core.
-/// * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building them, and
-///   raises what `load_rows` raises.
+/// * `rows`: a file that `save_rows` wrote. The compiler starts with the tables in it instead of building
+///   them, and raises what `load_rows` raises.
 ///
 /// Every `compile_*` raises LimitError if a limit is reached, and WorkCancelled if `cancel` is cancelled.
 #[pyclass(frozen, module = "maskwright")]
@@ -107,14 +110,14 @@ impl Compiler {
 
     /// Compiles what `source` is, by its type:
     ///
-    /// * a Pydantic model, a dataclass, `list[T]`, a function and whatever else `schema_from` takes, a dict (a JSON
-    ///   Schema) among them: the JSON texts of its values, as `compile_json_schema` compiles them. So the texts of an
-    ///   Enum or a Literal are in quotes; `compile_choice` compiles them without.
+    /// * a Pydantic model, a dataclass, `list[T]`, a function and whatever else `schema_from` takes, a dict
+    ///   (a JSON Schema) among them: the JSON texts of its values, as `compile_json_schema` compiles them. So
+    ///   the texts of an Enum or a Literal are in quotes; `compile_choice` compiles them without.
     /// * a `re.Pattern`: the texts that its `fullmatch` matches.
     /// * the path of a file as `os.PathLike`, ending in `.json`, `.lark` or `.gbnf`.
     ///
-    /// `options` are those of the method that compiles it: `compile_json_schema`, `compile_regex`, `compile_lark` or
-    /// `compile_gbnf`.
+    /// `options` are those of the method that compiles it: `compile_json_schema`, `compile_regex`,
+    /// `compile_lark` or `compile_gbnf`.
     ///
     /// Raises what that method raises, and TypeError for a plain str, which could be anything.
     #[pyo3(signature = (source, *, cancel=None, **options))]
@@ -137,23 +140,25 @@ impl Compiler {
 
     /// Compiles a JSON Schema: the grammar's texts are the JSON texts that the schema allows.
     ///
-    /// * `schema`: JSON text, the path of a file as `os.PathLike`, a dict, a bool, or a type, as `schema_from` takes
-    ///   it. The texts of a type are those that Pydantic's validator takes, as far as a schema can say that.
+    /// * `schema`: JSON text, the path of a file as `os.PathLike`, a dict, a bool, or a type, as
+    ///   `schema_from` takes it. The texts of a type are those that Pydantic's validator takes, as far as a
+    ///   schema can say that.
     /// * `property_order`: "schema" (properties come in the order of the schema) or "any".
-    /// * `whitespace`: "flexible" (as common JSON writers produce it: none, single blanks, or line feeds with indentation,
-    ///   brackets padded on both sides or on neither), "compact" (none) or "any" (all that JSON allows).
-    /// * `max_whitespace`: with `whitespace` "any" or left out, at most this many characters at each place where JSON allows
-    ///   white space, and none around the whole text.
-    /// * `numbers`: "plain" (as common JSON writers write them: integers in digits only; other numbers within the range of a
-    ///   float, with at most 17 digits if they have a fraction, and exponents as Python or JavaScript writes them) or "any"
-    ///   (all that the schema allows: `1.0` is an integer too).
+    /// * `whitespace`: "flexible" (as common JSON writers produce it: none, single blanks, or line feeds with
+    ///   indentation, brackets padded on both sides or on neither), "compact" (none) or "any" (all that JSON
+    ///   allows).
+    /// * `max_whitespace`: with `whitespace` "any" or left out, at most this many characters at each place
+    ///   where JSON allows white space, and none around the whole text.
+    /// * `numbers`: "plain" (as common JSON writers write them: integers in digits only; other numbers within
+    ///   the range of a float, with at most 17 digits if they have a fraction, and exponents as Python or
+    ///   JavaScript writes them) or "any" (all that the schema allows: `1.0` is an integer too).
     /// * `strict`: if true, a keyword that cannot be enforced raises; if false, `report` names it.
-    /// * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI or by
-    ///   their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of its folder are
-    ///   not read, and at most 4,096 files of 64 MiB in total are.
+    /// * `documents`: a dict from URIs to other schemas, each given like `schema`; a `$ref` finds them by URI
+    ///   or by their `$id`. If the schema is a file, a `$ref` finds files beside it by name. Files outside of
+    ///   its folder are not read, and at most 4,096 files of 64 MiB in total are.
     ///
-    /// Warns (SchemaWarning) about keywords that are probably misspelt, and about unknown formats, which are not
-    /// checked.
+    /// Warns (SchemaWarning) about keywords that are probably misspelt, and about unknown formats, which are
+    /// not checked.
     ///
     /// Raises SchemaError, with the JSON pointer of the fault, and OSError if the file cannot be read.
     #[pyo3(signature = (schema, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=Flag(true), documents=None, cancel=None, **unknown))]
@@ -195,24 +200,27 @@ impl Compiler {
         Ok(compiled)
     }
 
-    /// Compiles a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of tools with arguments
-    /// by a JSON Schema.
+    /// Compiles a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of tools
+    /// with arguments by a JSON Schema.
     ///
-    /// * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`, such as
-    ///   xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`, are read too.
-    /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in it. A format
-    ///   may say otherwise with `any_order` and `max_whitespace_cnt`. Around a schema's text there is no white space.
-    /// * `strict`: if true, what cannot be enforced raises: some keywords, and `uniqueItems` in a schema that can be mistaken for
-    ///   other text of the tag, unless its items have a finite list of values. If false, `report` names it. In such a schema, keys
-    ///   that it does not name may occur twice; `report` says so.
-    /// * `special_tokens_in_text`: if true, `begin`, `end`, triggers, separators, `const_string` and quoted strings of grammars
-    ///   match the special tokens that they name, as well as text. Servers write tags this way. A token that ends texts matches
-    ///   only at the end: if a string at the end of the text is its name, or ends with it, only this token may end the text.
+    /// * `tag`: JSON text, the path of a file as `os.PathLike`, a dict, or a model with `model_dump_json`,
+    ///   such as xgrammar's own `StructuralTag`. The old forms, with `structures` or `tags` and `triggers`,
+    ///   are read too.
+    /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for
+    ///   the schemas in it. A format may say otherwise with `any_order` and `max_whitespace_cnt`. Around a
+    ///   schema's text there is no white space.
+    /// * `strict`: if true, what cannot be enforced raises: some keywords, and `uniqueItems` in a schema that
+    ///   can be mistaken for other text of the tag, unless its items have a finite list of values. If false,
+    ///   `report` names it. In such a schema, keys that it does not name may occur twice; `report` says so.
+    /// * `special_tokens_in_text`: if true, `begin`, `end`, triggers, separators, `const_string` and quoted
+    ///   strings of grammars match the special tokens that they name, as well as text. Servers write tags
+    ///   this way. A token that ends texts matches only at the end: if a string at the end of the text is its
+    ///   name, or ends with it, only this token may end the text.
     ///
     /// Warns (SchemaWarning) as `compile_json_schema` does.
     ///
-    /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer of the place
-    /// in the tag.
+    /// Raises GrammarError if the tag is wrong, SchemaError if a schema in it is; both with the JSON pointer
+    /// of the place in the tag.
     #[pyo3(signature = (tag, *, property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), strict=Flag(true), special_tokens_in_text=Flag(false), cancel=None, **unknown))]
     #[pyo3(
         text_signature = "($self, tag, *, property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', strict=True, special_tokens_in_text=False, cancel=None)"
@@ -248,20 +256,21 @@ impl Compiler {
 
     /// Compiles the messages in which a model may call tools, as its family writes them.
     ///
-    /// * `tools`: a list of tools: dicts in OpenAI's, Anthropic's or MCP's form, Pydantic models and other types that `schema_from`
-    ///   takes, and functions. Or JSON text, or the path of a file as `os.PathLike`.
+    /// * `tools`: a list of tools: dicts in OpenAI's, Anthropic's or MCP's form, Pydantic models and other
+    ///   types that `schema_from` takes, and functions. Or JSON text, or the path of a file as `os.PathLike`.
     /// * `format`: a name of `tool_formats()`. None: found from the tokenizer's chat template.
-    /// * `tool_choice`: "auto" (text or calls), "none", "required", the name of a tool, or a dict as OpenAI's and Anthropic's
-    ///   interfaces have it, `allowed_tools` too.
+    /// * `tool_choice`: "auto" (text or calls), "none", "required", the name of a tool, or a dict as OpenAI's
+    ///   and Anthropic's interfaces have it, `allowed_tools` too.
     /// * `parallel`: whether a message may have several calls, where the format has that.
-    /// * `reasoning`: whether the model reasons first: False, True, "auto" (it chooses, and writes the mark that begins the reasoning), or
-    ///   "open" (the prompt has this mark, so the text begins within the reasoning). True is "open" where the tokenizer's chat template
-    ///   writes the mark into the prompt, or the family's template does.
+    /// * `reasoning`: whether the model reasons first: False, True, "auto" (it chooses, and writes the mark
+    ///   that begins the reasoning), or "open" (the prompt has this mark, so the text begins within the
+    ///   reasoning). True is "open" where the tokenizer's chat template writes the mark into the prompt, or
+    ///   the family's template does.
     /// * `text`: whether text may stand beside calls, where the format has that.
-    /// * `on_error`: what becomes of a tool whose schema cannot be compiled or enforced: "raise", "leave_out" (it cannot be
-    ///   called) or "any_json" (its arguments are any JSON object). `report` then says why.
-    /// * `property_order`, `whitespace`, `max_whitespace`, `numbers` and `strict` as for `compile_json_schema`. A tool with
-    ///   `"strict": false` takes any JSON object.
+    /// * `on_error`: what becomes of a tool whose schema cannot be compiled or enforced: "raise", "leave_out"
+    ///   (it cannot be called) or "any_json" (its arguments are any JSON object). `report` then says why.
+    /// * `property_order`, `whitespace`, `max_whitespace`, `numbers` and `strict` as for
+    ///   `compile_json_schema`. A tool with `"strict": false` takes any JSON object.
     ///
     /// The marks of a format match their text and the special tokens of these names.
     ///
@@ -333,13 +342,14 @@ impl Compiler {
 
     /// Compiles a regular expression. It has to match the whole text.
     ///
-    /// Without a `dialect`, the syntax is that of Rust's `regex` crate, and `\d`, `\w`, `\s`, `\b` and their negations are
-    /// ASCII-only. With `unicode=True`, or after `(?u)` in the pattern, they match all of Unicode: `\d` is then any decimal digit,
-    /// also `٣`.
+    /// Without a `dialect`, the syntax is that of Rust's `regex` crate, and `\d`, `\w`, `\s`, `\b` and their
+    /// negations are ASCII-only. With `unicode=True`, or after `(?u)` in the pattern, they match all of
+    /// Unicode: `\d` is then any decimal digit, also `٣`.
     ///
-    /// `dialect`: "rust" (exactly the `regex` crate's, with Unicode), "ecma" (JavaScript's, as in JSON Schemas) or "python" (that
-    /// of `re`). The last two have look-ahead and look-behind. In "ecma", `\A`, `\z` and `\Z` are anchors too, although JavaScript
-    /// has none of them. For a compiled `re.Pattern`, call `compile`.
+    /// `dialect`: "rust" (exactly the `regex` crate's, with Unicode), "ecma" (JavaScript's, as in JSON
+    /// Schemas) or "python" (that of `re`). The last two have look-ahead and look-behind. In "ecma", `\A`,
+    /// `\z` and `\Z` are anchors too, although JavaScript has none of them. For a compiled `re.Pattern`, call
+    /// `compile`.
     ///
     /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
     #[pyo3(signature = (pattern, *, dialect=None, unicode=Flag(false), cancel=None, **unknown))]
@@ -379,13 +389,15 @@ impl Compiler {
         Compiler::compile_source(this, cancel, &source)
     }
 
-    /// Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule is `root`.
+    /// Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule
+    /// is `root`.
     ///
-    /// A string that contains the name of a special token matches only the text of that name: warns (GrammarWarning). The token
-    /// is written without quotes, `<think>`, or `<[TOOL_CALLS]>` if its name has no angle brackets.
+    /// A string that contains the name of a special token matches only the text of that name: warns
+    /// (GrammarWarning). The token is written without quotes, `<think>`, or `<[TOOL_CALLS]>` if its name has
+    /// no angle brackets.
     ///
-    /// `special_tokens_in_text`: if true, quoted strings match the special tokens that they name, as well as text. A token that
-    /// ends texts matches only at the end, if its name ends the text.
+    /// `special_tokens_in_text`: if true, quoted strings match the special tokens that they name, as well as
+    /// text. A token that ends texts matches only at the end, if its name ends the text.
     ///
     /// Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
     #[pyo3(signature = (grammar, *, special_tokens_in_text=Flag(false), cancel=None, **unknown))]
@@ -425,24 +437,27 @@ impl Compiler {
         )
     }
 
-    /// Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative imports are
-    /// looked for.
+    /// Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative
+    /// imports are looked for.
     ///
     /// * `start`: the start rule.
-    /// * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by maximal munch
-    ///   and priorities. "basic" considers all terminals, like Lark's basic lexer. "dynamic_complete" uses no lexer:
-    ///   the text is split in any way that the rules allow, as with Lark's Earley parser.
-    /// * `indentation`: with "python", the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce `_INDENT` and
-    ///   `_DEDENT`, as with Lark's PythonIndenter. For other names: a dict with any of the keys "newline", "indent",
-    ///   "dedent", "open", "close" (both lists of brackets) and "tab_len", or an instance of Lark's Indenter.
-    /// * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common` is built
-    ///   in.
-    /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for the schemas in the grammar.
-    ///   With "dynamic_complete", `%json {...}` in a rule stands for the texts of that JSON Schema, and `%json "call.json"`
-    ///   for those of the schema in that file, which is looked for in `import_paths`.
-    /// * `special_tokens_in_text`: if true, strings in rules, and terminals that are a single string, match the special tokens
-    ///   that they name, as well as text. A token that ends texts matches only at the end. With a lexer, this requires a string
-    ///   that is only its name, and no indentation.
+    /// * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by
+    ///   maximal munch and priorities. "basic" considers all terminals, like Lark's basic lexer.
+    ///   "dynamic_complete" uses no lexer: the text is split in any way that the rules allow, as with Lark's
+    ///   Earley parser.
+    /// * `indentation`: with "python", the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce
+    ///   `_INDENT` and `_DEDENT`, as with Lark's PythonIndenter. For other names: a dict with any of the keys
+    ///   "newline", "indent", "dedent", "open", "close" (both lists of brackets) and "tab_len", or an
+    ///   instance of Lark's Indenter.
+    /// * `import_paths`: the folders that imported grammars are looked for in, relative imports too; `common`
+    ///   is built in.
+    /// * `property_order`, `whitespace`, `max_whitespace` and `numbers`: as for `compile_json_schema`, for
+    ///   the schemas in the grammar. With "dynamic_complete", `%json {...}` in a rule stands for the texts of
+    ///   that JSON Schema, and `%json "call.json"` for those of the schema in that file, which is looked for
+    ///   in `import_paths`.
+    /// * `special_tokens_in_text`: if true, strings in rules, and terminals that are a single string, match
+    ///   the special tokens that they name, as well as text. A token that ends texts matches only at the end.
+    ///   With a lexer, this requires a string that is only its name, and no indentation.
     ///
     /// Warns (GrammarWarning) as `compile_gbnf` does.
     ///
@@ -493,8 +508,8 @@ impl Compiler {
         Compiler::compile_source(this, cancel, &source.special_tokens_in_text(special_tokens_in_text.0))
     }
 
-    /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for Python
-    /// allows indentation by tabs, except when a Template or Canvas is filled in.
+    /// Compiles a built-in grammar: "arithmetic", "cpp", "json", "python", "smiles" or "sql". The one for
+    /// Python allows indentation by tabs, except when a Template or Canvas is filled in.
     ///
     /// Raises GrammarError if no built-in grammar has this name.
     #[pyo3(signature = (name, *, cancel=None, **unknown))]
@@ -536,17 +551,18 @@ impl Compiler {
         })?
     }
 
-    /// Reads a file that `save_rows` wrote, and returns how many of its tables were new. It changes no answer, only
-    /// the speed. Load only files that you trust: damage is detected, manipulation is not.
+    /// Reads a file that `save_rows` wrote, and returns how many of its tables were new. It changes no
+    /// answer, only the speed. Load only files that you trust: damage is detected, manipulation is not.
     ///
-    /// Raises Error if the file is damaged, of another version or for another vocabulary, OSError if it cannot
-    /// be read.
+    /// Raises Error if the file is damaged, of another version or for another vocabulary, OSError if it
+    /// cannot be read.
     fn load_rows(&self, py: Python<'_>, path: FilePath<OfCall>) -> PyResult<usize> {
         let saved = file_bytes(py, &path.0)?;
         detached(py, || self.compiler.load_rows(&saved))?.or_raise()
     }
 
-    /// Drops the shared caches. Grammars that are already compiled keep working, and keep what they have built.
+    /// Drops the shared caches. Grammars that are already compiled keep working, and keep what they have
+    /// built.
     fn clear_caches(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.compiler.clear_caches())
     }
@@ -627,8 +643,9 @@ pub(crate) struct CompiledGrammar {
 
 #[pymethods]
 impl CompiledGrammar {
-    /// For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a list of ReportEntry in the
-    /// order of its text. Empty for other grammars, which are enforced entirely. Each access makes a new list. Notebooks show it as a table.
+    /// For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a
+    /// list of ReportEntry in the order of its text. Empty for other grammars, which are enforced entirely.
+    /// Each access makes a new list. Notebooks show it as a table.
     #[getter]
     fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let entries = self.grammar.report().into_iter().flat_map(|report| report.entries());
@@ -648,16 +665,18 @@ impl CompiledGrammar {
         self.compiler.get().tokenizer.clone_ref(py)
     }
 
-    /// Says how far a text (str or bytes) is in the language, and if it is not, where it leaves it, why, and what was expected there.
+    /// Says how far a text (str or bytes) is in the language, and if it is not, where it leaves it, why, and
+    /// what was expected there.
     ///
-    /// `special_tokens`: if true, the names of the tokenizer's special tokens in the text are these tokens, and the rest of it is read
-    /// token by token. Otherwise the text is only text, and a grammar that names tokens by id refuses it at their places.
+    /// `special_tokens`: if true, the names of the tokenizer's special tokens in the text are these tokens,
+    /// and the rest of it is read token by token. Otherwise the text is only text, and a grammar that names
+    /// tokens by id refuses it at their places.
     ///
-    /// It reads the whole text, in linear time for usual grammars; the limit `mask_work` does not apply. While a text is being written,
-    /// a Matcher says the same (`state`, `explain`).
+    /// It reads the whole text, in linear time for usual grammars; the limit `mask_work` does not apply.
+    /// While a text is being written, a Matcher says the same (`state`, `explain`).
     ///
-    /// Raises LimitError if the text is so ambiguous that a limit is reached, TokenizerError if special tokens are read and no tokens
-    /// spell the rest.
+    /// Raises LimitError if the text is so ambiguous that a limit is reached, TokenizerError if special
+    /// tokens are read and no tokens spell the rest.
     ///
     /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
     /// >>> grammar = Compiler(tokenizer).compile_gbnf('root ::= ([a-z]+ " = " [0-9]+ "\\n")+')
@@ -675,17 +694,18 @@ impl CompiledGrammar {
         Ok(stoppable(py, || self.grammar.check(&text.0, &config))?.or_raise()?.into())
     }
 
-    /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also one for
-    /// another tokenizer.
+    /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also
+    /// one for another tokenizer.
     fn serialize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let saved = detached(py, || self.grammar.serialize())?.or_raise()?;
         Ok(PyBytes::new(py, &saved))
     }
 
-    /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's limits hold.
+    /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's
+    /// limits hold.
     ///
-    /// Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling the source
-    /// raises.
+    /// Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling
+    /// the source raises.
     #[staticmethod]
     #[pyo3(signature = (saved, compiler, *, cancel=None))]
     fn deserialize(
@@ -716,8 +736,8 @@ impl CompiledGrammar {
         this
     }
 
-    /// Approximate memory of the grammar, in bytes: its source and rules, and the tables that it has built so far. What
-    /// it shares with other grammars is the compiler's.
+    /// Approximate memory of the grammar, in bytes: its source and rules, and the tables that it has built so
+    /// far. What it shares with other grammars is the compiler's.
     fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
         detached(py, || self.grammar.memory_usage())
     }

@@ -15,8 +15,8 @@ use crate::likeliest::{self, Likeliest, Pair, Scores};
 use crate::matcher::{to_token, to_tokens};
 use crate::work::{Guarded, with};
 
-/// A part of a Template that is to be filled in: with any text, with at most `max_tokens` tokens, or with exactly
-/// `tokens` tokens.
+/// A part of a Template that is to be filled in: with any text, with at most `max_tokens` tokens, or with
+/// exactly `tokens` tokens.
 ///
 /// >>> Hole(max_tokens=8)
 /// Hole(max_tokens=8)
@@ -69,16 +69,17 @@ impl From<HoleKind> for maskwright::infill::Hole {
     }
 }
 
-/// Fixed pieces of text (bytes or str) and holes that together form one text of the grammar. A piece may also be a list of
-/// token ids, of which some may be tokens that the grammar names by id.
+/// Fixed pieces of text (bytes or str) and holes that together form one text of the grammar. A piece may also
+/// be a list of token ids, of which some may be tokens that the grammar names by id.
 ///
-/// Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can be
-/// filled in any order, and the pieces after a hole are taken into account from its first token on. Holes are
-/// numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a symbol. A call
-/// that refuses or raises leaves the template unchanged.
+/// Write a hole token by token (`fill_next_token_bitmask` with the tokens so far), then `fix` it. Holes can
+/// be filled in any order, and the pieces after a hole are taken into account from its first token on. Holes
+/// are numbered from 0; a fixed one keeps its number. A piece may begin or end within a character or a
+/// symbol. A call that refuses or raises leaves the template unchanged.
 ///
-/// Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if a rule of a grammar with indentation
-/// opens a block or bracket that it does not close, LimitError if there are too many positions.
+/// Raises TypeError for parts that are neither text, token ids nor Hole, GrammarError if a rule of a grammar
+/// with indentation opens a block or bracket that it does not close, LimitError if there are too many
+/// positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"a", b"b", b"ab", b"</s>"], eos_token_ids=[3])
 /// >>> template = Template(Compiler(tokenizer).compile_regex("(ab)+"), [b"a", Hole(tokens=2), b"b"])
@@ -106,8 +107,8 @@ impl Template {
         Ok(Template { template, n_holes, n_vocab: infiller.vocabulary().n_vocab() })
     }
 
-    /// Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
-    /// the limit on work was reached first.
+    /// Whether the holes that are not fixed can be filled: "possible" (a text that fills them is known),
+    /// "impossible", or "open" if the limit on work was reached first.
     fn decide(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(status_name(work_on(py, &self.template, |template| template.status())?.or_raise()?))
     }
@@ -145,11 +146,12 @@ impl Template {
         Ok(PyBytes::new(py, &text))
     }
 
-    /// Writes into a row of `mask` the tokens that can follow `prefix_ids` in hole `hole` such that the rest of it
-    /// and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end there.
+    /// Writes into a row of `mask` the tokens that can follow `prefix_ids` in hole `hole` such that the rest
+    /// of it and all other holes can be filled. The end-of-sequence tokens are allowed if the hole can end
+    /// there.
     ///
-    /// Returns "exact" if the mask has all such tokens. Returns "bound" if the limit on work was reached before: each token of the mask is
-    /// possible, and others may be too.
+    /// Returns "exact" if the mask has all such tokens. Returns "bound" if the limit on work was reached
+    /// before: each token of the mask is possible, and others may be too.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already or a token is not in the
     /// vocabulary.
@@ -172,8 +174,8 @@ impl Template {
         })
     }
 
-    /// Fills hole `hole` with tokens permanently. Returns False, and changes nothing, if their number does not fit the
-    /// hole, one of them is not text, or the other holes could not be filled.
+    /// Fills hole `hole` with tokens permanently. Returns False, and changes nothing, if their number does
+    /// not fit the hole, one of them is not text, or the other holes could not be filled.
     ///
     /// Raises IndexError if there is no such hole, ValueError if it is fixed already.
     fn fix(&self, py: Python<'_>, hole: Int, token_ids: List<Int>) -> PyResult<bool> {
@@ -192,15 +194,16 @@ impl Template {
 
 /// A canvas of a diffusion model: positions of one token each, known or masked (None), filled in any order.
 ///
-/// The canvas is one text of the grammar, from its first position on. If the text ends before the last position, an
-/// end-of-sequence token follows, and then more of these, or `padding_id` (a token without text, for models that pad
-/// with a token of its own). A call that refuses or raises leaves the canvas unchanged.
+/// The canvas is one text of the grammar, from its first position on. If the text ends before the last
+/// position, an end-of-sequence token follows, and then more of these, or `padding_id` (a token without text,
+/// for models that pad with a token of its own). A call that refuses or raises leaves the canvas unchanged.
 ///
-/// `mask_id`, the token that the model reads at a masked position, is never a part of the text, even where the grammar
-/// allows any token.
+/// `mask_id`, the token that the model reads at a masked position, is never a part of the text, even where
+/// the grammar allows any token.
 ///
-/// Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if a rule of a
-/// grammar with indentation opens a block or bracket that it does not close, LimitError if there are too many positions.
+/// Raises ValueError if a token is not in the vocabulary or one of those two matches as text, GrammarError if
+/// a rule of a grammar with indentation opens a block or bracket that it does not close, LimitError if there
+/// are too many positions.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"(", b")", b"()", b"</s>"], eos_token_ids=[3])
 /// >>> canvas = Canvas(Compiler(tokenizer).compile_gbnf('root ::= "()" "()"'), [None, None, 1])
@@ -237,8 +240,8 @@ impl Canvas {
         Ok(Canvas { canvas, grammar: grammar.clone().unbind(), n_positions: positions.len(), n_vocab })
     }
 
-    /// Whether the masked positions can be filled: "possible" (a text that fills them is known), "impossible", or "open" if
-    /// neither was found out within the limit on work.
+    /// Whether the masked positions can be filled: "possible" (a text that fills them is known),
+    /// "impossible", or "open" if neither was found out within the limit on work.
     fn decide(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(status_name(work_on(py, &self.canvas, |canvas| canvas.status())?.or_raise()?))
     }
@@ -262,10 +265,12 @@ impl Canvas {
         work_on(py, &self.canvas, |canvas| canvas.why_impossible())?.or_raise()
     }
 
-    /// For each of the tokens `token_ids`, whether it can stand at position `i` so that the rest can be filled: "yes", "no", or "open" if
-    /// neither was found out within the limit on work. At a known position, whether it could stand there instead.
+    /// For each of the tokens `token_ids`, whether it can stand at position `i` so that the rest can be
+    /// filled: "yes", "no", or "open" if neither was found out within the limit on work. At a known position,
+    /// whether it could stand there instead.
     ///
-    /// This is what a decoding loop asks: far less work than a mask. A token that is not in the vocabulary gets "no".
+    /// This is what a decoding loop asks: far less work than a mask. A token that is not in the vocabulary
+    /// gets "no".
     ///
     /// Raises IndexError if there is no such position.
     fn allows(&self, py: Python<'_>, i: Int, token_ids: List<Int>) -> PyResult<Vec<&'static str>> {
@@ -280,8 +285,8 @@ impl Canvas {
         Ok(verdicts.into_iter().map(word).collect())
     }
 
-    /// Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if no text was found that
-    /// has it there.
+    /// Puts a token at position `i`, which may be masked or known. Returns False, and changes nothing, if no
+    /// text was found that has it there.
     ///
     /// Raises IndexError if there is no such position.
     fn set(&self, py: Python<'_>, i: Int, token_id: Int) -> PyResult<bool> {
@@ -303,11 +308,12 @@ impl Canvas {
         with(py, &self.canvas, |canvas| canvas.undo())
     }
 
-    /// Writes into a row of `mask` tokens that position `i` can take such that the rest can still be filled with
-    /// exactly one token each. For a known position these are tokens that it could have instead.
+    /// Writes into a row of `mask` tokens that position `i` can take such that the rest can still be filled
+    /// with exactly one token each. For a known position these are tokens that it could have instead.
     ///
-    /// Returns "exact" if the mask has all such tokens. Returns "bound" if some were not decided: each token of the mask is possible,
-    /// and others may be too. `exact=True` decides them as well, up to the limit on work, and can take seconds.
+    /// Returns "exact" if the mask has all such tokens. Returns "bound" if some were not decided: each token
+    /// of the mask is possible, and others may be too. `exact=True` decides them as well, up to the limit on
+    /// work, and can take seconds.
     ///
     /// Raises IndexError if there is no such position.
     #[pyo3(
@@ -343,12 +349,15 @@ impl Canvas {
         completed.or_raise()?.map(ints).map_err(|why| impossible("canvas", &why))
     }
 
-    /// The likeliest text that fills the canvas, given what a model says of the tokens of every position: the one with the greatest sum of
-    /// log-probabilities at the masked positions. Known positions keep their tokens and add nothing. The canvas does not change.
+    /// The likeliest text that fills the canvas, given what a model says of the tokens of every position: the
+    /// one with the greatest sum of log-probabilities at the masked positions. Known positions keep their
+    /// tokens and add nothing. The canvas does not change.
     ///
-    /// `logits`, `candidates` and `beam` are those of `Matcher.likeliest`, with a row for every position, known ones too. The answer is never less likely than `complete()`.
+    /// `logits`, `candidates` and `beam` are those of `Matcher.likeliest`, with a row for every position,
+    /// known ones too. The answer is never less likely than `complete()`.
     ///
-    /// Raises ValueError if nothing fills the canvas, and LimitError if that is not found out within the limit on work.
+    /// Raises ValueError if nothing fills the canvas, and LimitError if that is not found out within the
+    /// limit on work.
     #[pyo3(signature = (logits=None, *, beam=Count(32), candidates=None))]
     #[pyo3(text_signature = "($self, logits=None, *, beam=32, candidates=None)")]
     fn likeliest(
@@ -429,7 +438,8 @@ fn part(part: &Bound<'_, PyAny>) -> PyResult<Part> {
     )))
 }
 
-/// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; the name of its status.
+/// Lets `write` make a mask, without the interpreter, and copies it to `words` if it succeeds; the name of
+/// its status.
 fn fill<T: Send>(
     py: Python<'_>,
     infilling: &Guarded<T>,

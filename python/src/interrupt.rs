@@ -1,22 +1,24 @@
 //! Work that Ctrl-C ends.
 //!
-//! Python runs signal handlers on its main thread only, and only when that thread asks for them. There are three kinds of work:
+//! Python runs signal handlers on its main thread only, and only when that thread asks for them. There are
+//! three kinds of work:
 //!
-//! * Compilation ([`run`]) asks itself, through its [`CancelToken`]: every 10 ms it takes the interpreter for a moment and looks for
-//!   signals. When a handler raises, the work is cancelled, and what was raised comes out once it has ended. Work that ends between
-//!   two looks asks once more at its end, so whatever was raised during it has cancelled its token.
-//! * Calls of sessions and canvases ([`stoppable`]) hold locks while they work, so no handler may run. They only look whether Ctrl-C was
-//!   pressed ([`maskwright::stop::watched`]), stop, and let the handler run when the locks are free. If it does not raise, the
-//!   work begins again; what was learnt before makes it shorter. A search with the caller's model cannot begin again
-//!   ([`unless_interrupted`]).
+//! * Compilation ([`run`]) asks itself, through its [`CancelToken`]: every 10 ms it takes the interpreter for
+//!   a moment and looks for signals. When a handler raises, the work is cancelled, and what was raised comes
+//!   out once it has ended. Work that ends between two looks asks once more at its end, so whatever was
+//!   raised during it has cancelled its token.
+//! * Calls of sessions and canvases ([`stoppable`]) hold locks while they work, so no handler may run. They
+//!   only look whether Ctrl-C was pressed ([`maskwright::stop::watched`]), stop, and let the handler run when
+//!   the locks are free. If it does not raise, the work begins again; what was learnt before makes it
+//!   shorter. A search with the caller's model cannot begin again ([`unless_interrupted`]).
 //! * Reading of files ([`aside`]) asks nobody. It has a thread of its own while the caller waits.
 //!
 //! On other threads than the main one there never are any signals.
 //!
-//! Rejected: a thread of its own for all work. Starting one takes some 20 us on an idle
-//! machine, a fifth of a usual compilation, and on a busy one the two hand-overs took milliseconds (the median of compiling a schema
-//! and its first mask was 4.0 ms, of which 0.1 ms was work). Rejected: one worker thread kept for the process. It would be
-//! gone after `os.fork`, and the first compilation in the child would wait for ever.
+//! Rejected: a thread of its own for all work. Starting one takes some 20 us on an idle machine, a fifth of a
+//! usual compilation, and on a busy one the two hand-overs took milliseconds (the median of compiling a
+//! schema and its first mask was 4.0 ms, of which 0.1 ms was work). Rejected: one worker thread kept for the
+//! process. It would be gone after `os.fork`, and the first compilation in the child would wait for ever.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,8 +38,8 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// The same while locks are held: to take the interpreter can take as long as other threads keep it.
 const INTERVAL_OF_CALLS: Duration = Duration::from_millis(40);
 
-/// Runs `work` without the interpreter, with the token that it has to carry: `cancel`, which is also cancelled
-/// when a signal handler raises.
+/// Runs `work` without the interpreter, with the token that it has to carry: `cancel`, which is also
+/// cancelled when a signal handler raises.
 ///
 /// # Errors
 /// What a signal handler raised.
@@ -135,8 +137,8 @@ impl Watch {
         Watch { is_on_main: is_main_thread(py) }
     }
 
-    /// Runs `work`, on a thread without the interpreter, until Ctrl-C stops it; says also whether it did. What is returned then is
-    /// worthless.
+    /// Runs `work`, on a thread without the interpreter, until Ctrl-C stops it; says also whether it did.
+    /// What is returned then is worthless.
     pub(crate) fn over<T>(self, work: impl FnOnce() -> T) -> (T, bool) {
         match self.is_on_main {
             true => maskwright::stop::watched(until_interrupted(), work),
@@ -191,8 +193,9 @@ fn until_interrupted() -> impl Fn() -> bool {
     }
 }
 
-/// Whether Ctrl-C was pressed since this was asked last; never on another thread than the main one. Its handler does not run by itself any
-/// more ([`handle_interrupt`]). No Python code may run here: it would run handlers.
+/// Whether Ctrl-C was pressed since this was asked last; never on another thread than the main one. Its
+/// handler does not run by itself any more ([`handle_interrupt`]). No Python code may run here: it would run
+/// handlers.
 #[allow(unsafe_code, reason = "there is no safe function for it")]
 fn is_interrupt_pending(_py: Python<'_>) -> bool {
     // SAFETY: whoever holds the interpreter may call it, and `_py` shows that this thread does.

@@ -4,20 +4,21 @@
 //! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
-//! * `tokenizer`, `compiler`, `cancel`, `matcher`: one class each, with what it returns. `infill`: templates and canvases. `check`: verdicts on
-//!   whole texts.
+//! * `tokenizer`, `compiler`, `cancel`, `matcher`: one class each, with what it returns. `infill`: templates
+//!   and canvases. `check`: verdicts on whole texts.
 //! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
-//! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that Ctrl-C ends.
-//!   `errors`: the exceptions. `arguments`: texts and integers, checked. `schema`: schemas and their documents as arguments.
+//! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that
+//!   Ctrl-C ends. `errors`: the exceptions. `arguments`: texts and integers, checked. `schema`: schemas and
+//!   their documents as arguments.
 //!
 //! Every class is frozen and has its mutable state behind a mutex, so that use from several threads is
 //! orderly.
 //!
 //! Rejected: releasing the interpreter for all single masks and tokens. Giving it up and taking it back costs
-//! as much as a whole warm call (under a microsecond), and under load far more. So what is known is looked up with the
-//! interpreter held, and it is released for all else.
+//! as much as a whole warm call (under a microsecond), and under load far more. So what is known is looked up
+//! with the interpreter held, and it is released for all else.
 
 #![allow(
     rustdoc::broken_intra_doc_links,

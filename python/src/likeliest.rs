@@ -1,6 +1,7 @@
 //! `Matcher.likeliest`: the likeliest text, given scores for each of many positions.
 //!
-//! Arrays and tensors of any type and device become contiguous arrays in Python (`maskwright/_scores.py`); here their rows become positions.
+//! Arrays and tensors of any type and device become contiguous arrays in Python (`maskwright/_scores.py`);
+//! here their rows become positions.
 
 use maskwright::{LikeliestConfig, LikeliestStatus, PositionScores, TokenId};
 use numpy::{PyReadonlyArrayDyn, PyUntypedArrayMethods};
@@ -14,10 +15,11 @@ use crate::errors::{deprecated, invalid};
 pub(crate) struct Likeliest {
     /// A token for each position, padding after the end of the text included.
     token_ids: Vec<u32>,
-    /// The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A token outside the candidates
-    /// counts with the largest score that it can have.
+    /// The sum of the logarithms of their probabilities; minus infinity if the model forbids one of them. A
+    /// token outside the candidates counts with the largest score that it can have.
     log_probability: f64,
-    /// "exact" if no text is likelier; "bound" if there may be one, because the beam left states out, or a token is not among the candidates.
+    /// "exact" if no text is likelier; "bound" if there may be one, because the beam left states out, or a
+    /// token is not among the candidates.
     status: &'static str,
     /// How many of the tokens are the text, its end-of-sequence token included.
     n_tokens: usize,

@@ -14,10 +14,12 @@ use crate::matcher::Matcher;
 
 /// `Matcher.likeliest` for many texts, in parallel, with the interpreter released.
 ///
-/// `logits` are of shape (batch, positions, vocabulary), both `candidates` of shape (batch, positions, k), and `max_tokens` is one number for all texts or a
-/// list with one for each (None where the text is to be complete within the positions).
+/// `logits` are of shape (batch, positions, vocabulary), both `candidates` of shape (batch, positions, k),
+/// and `max_tokens` is one number for all texts or a list with one for each (None where the text is to be
+/// complete within the positions).
 ///
-/// Raises BatchError if some of them fail; its `errors` is a dict from the number of the text to the exception that `likeliest` would have raised.
+/// Raises BatchError if some of them fail; its `errors` is a dict from the number of the text to the
+/// exception that `likeliest` would have raised.
 #[pyfunction]
 #[pyo3(signature = (matchers, logits=None, *, beam=Count(32), max_tokens=None, candidates=None, padding=None))]
 #[pyo3(

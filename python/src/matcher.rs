@@ -21,19 +21,21 @@ use crate::work::{Guarded, caught, renew, with};
 
 /// The state of one sequence under a grammar: the tokens accepted so far, and which ones may come next.
 ///
-/// With `max_tokens`, the text is complete after at most that many tokens, the end-of-sequence token included: each token of a
-/// mask leaves enough for the rest of the text. Close to the limit a mask may lack tokens that would too; then its `mask_status` is "bound".
-/// Raises MaxTokensTooSmall, whose `needed` is enough, if the limit is too small.
+/// With `max_tokens`, the text is complete after at most that many tokens, the end-of-sequence token
+/// included: each token of a mask leaves enough for the rest of the text. Close to the limit a mask may lack
+/// tokens that would too; then its `mask_status` is "bound". Raises MaxTokensTooSmall, whose `needed` is
+/// enough, if the limit is too small.
 ///
 /// A token of `stop_token_ids` is refused until the text may end, and ends it then, as the tokenizer's own
-/// end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of a grammar
-/// with such a set takes longer to make, and so do its first masks. If no other tokens spell the bytes of such a stop token, a
-/// token is allowed only if the remaining tokens can complete the text. Raises ValueError if they cannot write any text of the
-/// grammar, LimitError if the limits on work are reached before that is decided.
+/// end-of-sequence tokens do. Stop tokens that are text cannot be used within the text; the first matcher of
+/// a grammar with such a set takes longer to make, and so do its first masks. If no other tokens spell the
+/// bytes of such a stop token, a token is allowed only if the remaining tokens can complete the text. Raises
+/// ValueError if they cannot write any text of the grammar, LimitError if the limits on work are reached
+/// before that is decided.
 ///
 /// A refused token, or a call that raises, leaves the state unchanged. LimitError is raised if a text is too
-/// ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be used in
-/// parallel.
+/// ambiguous to continue. Calls from several threads run one after another. Matchers of one grammar can be
+/// used in parallel.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"yes", b"n", b"o", b"</s>"], eos_token_ids=[3])
 /// >>> matcher = Matcher(Compiler(tokenizer).compile_choice(["yes", "no"]))
@@ -98,13 +100,14 @@ impl Matcher {
     /// Writes the mask of the tokens that may come next into a row of `mask`, a numpy int32 array or torch
     /// CPU tensor of shape (rows, words). Words beyond the vocabulary are cleared.
     ///
-    /// After the end of the text, the mask allows the end-of-sequence tokens, so that a sampler has something to
-    /// take, although `accept_token` refuses them. A vocabulary without such tokens ends a text when it is complete
-    /// and nothing can follow; the mask then allows all tokens.
+    /// After the end of the text, the mask allows the end-of-sequence tokens, so that a sampler has something
+    /// to take, although `accept_token` refuses them. A vocabulary without such tokens ends a text when it is
+    /// complete and nothing can follow; the mask then allows all tokens.
     ///
     /// Returns False if every token is allowed, so that the mask need not be applied.
     ///
-    /// `work`: the work units (some 20 ns each) that this mask may take, instead of the compiler's limit `mask_work`.
+    /// `work`: the work units (some 20 ns each) that this mask may take, instead of the compiler's limit
+    /// `mask_work`.
     ///
     /// Raises ValueError if the mask is too narrow.
     #[pyo3(signature = (mask, row=Int(0), *, work=None), text_signature = "($self, mask, row=0, *, work=None)")]
@@ -132,16 +135,18 @@ impl Matcher {
         })
     }
 
-    /// "exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a bound is
-    /// safe to take.
+    /// "exact" if the last mask has all allowed tokens, "bound" if some may be missing. Every token of a
+    /// bound is safe to take.
     ///
     /// The status is "bound" in these cases:
     ///
     /// * The limit `mask_work`, or `work`, was too small for the whole mask.
-    /// * `max_tokens` is near, and the mask lacks tokens: those after which no completion that fits is known. Sometimes one exists.
-    /// * Items or keys must differ, or a stop token is text that no other tokens spell, and for some token the search could not decide
-    ///   whether the text can still be finished.
-    /// * In a Lark grammar with a lexer, the search could not decide whether the lexer leaves a way to finish the text.
+    /// * `max_tokens` is near, and the mask lacks tokens: those after which no completion that fits is known.
+    ///   Sometimes one exists.
+    /// * Items or keys must differ, or a stop token is text that no other tokens spell, and for some token
+    ///   the search could not decide whether the text can still be finished.
+    /// * In a Lark grammar with a lexer, the search could not decide whether the lexer leaves a way to finish
+    ///   the text.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;
@@ -174,15 +179,15 @@ impl Matcher {
         self.work(py, |matcher| matcher.validate_tokens(&ids))
     }
 
-    /// Accepts a text (bytes or str) if some text of the grammar continues with it, and returns whether one does.
-    /// `rollback` undoes it in one step. For `n_tokens` and `max_tokens` it counts as the fewest tokens that spell it,
-    /// or as one token per byte if no tokens do.
+    /// Accepts a text (bytes or str) if some text of the grammar continues with it, and returns whether one
+    /// does. `rollback` undoes it in one step. For `n_tokens` and `max_tokens` it counts as the fewest tokens
+    /// that spell it, or as one token per byte if no tokens do.
     fn accept_bytes(&self, py: Python<'_>, text: TextBytes<OfCall>) -> PyResult<bool> {
         self.work(py, |matcher| matcher.accept_bytes(&text.0))
     }
 
-    /// Undoes the last `n` steps. Each accepted token is a step, the end-of-sequence token too, and so is each call of
-    /// `accept_bytes` that accepted something.
+    /// Undoes the last `n` steps. Each accepted token is a step, the end-of-sequence token too, and so is
+    /// each call of `accept_bytes` that accepted something.
     ///
     /// Raises ValueError if fewer were accepted.
     fn rollback(&self, py: Python<'_>, n: Int) -> PyResult<()> {
@@ -227,7 +232,8 @@ impl Matcher {
         Ok(PyBytes::new(py, &self.look(py, |matcher| Ok(matcher.text()))?))
     }
 
-    /// What was accepted so far, step by step: a token's id, or the bytes given to one call of `accept_bytes`.
+    /// What was accepted so far, step by step: a token's id, or the bytes given to one call of
+    /// `accept_bytes`.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let steps = PyList::empty(py);
@@ -240,8 +246,8 @@ impl Matcher {
         Ok(steps)
     }
 
-    /// How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count as the
-    /// fewest tokens that spell them.
+    /// How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count
+    /// as the fewest tokens that spell them.
     #[getter]
     fn n_tokens(&self, py: Python<'_>) -> PyResult<usize> {
         self.look(py, |matcher| Ok(matcher.n_tokens()))
@@ -259,8 +265,9 @@ impl Matcher {
         self.grammar.clone_ref(py)
     }
 
-    /// How many tokens complete the text at most, the end-of-sequence token included; 0 if it has ended. It is the length of a completion that
-    /// is as short as is easily found. `tokens_to_finish_status` says whether it is certainly the shortest.
+    /// How many tokens complete the text at most, the end-of-sequence token included; 0 if it has ended. It
+    /// is the length of a completion that is as short as is easily found. `tokens_to_finish_status` says
+    /// whether it is certainly the shortest.
     fn tokens_to_finish(&self, py: Python<'_>) -> PyResult<usize> {
         self.work(py, |matcher| matcher.tokens_to_finish()).map(|least| least.n_tokens)
     }
@@ -271,28 +278,28 @@ impl Matcher {
         Ok((least.n_tokens, status_name(least.status)))
     }
 
-    /// "exact" if `tokens_to_finish` is certainly the least number; "upper" if a completion of that length exists and a
-    /// shorter one may exist.
+    /// "exact" if `tokens_to_finish` is certainly the least number; "upper" if a completion of that length
+    /// exists and a shorter one may exist.
     fn tokens_to_finish_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.work(py, |matcher| matcher.tokens_to_finish()).map(|least| status_name(least.status))
     }
 
-    /// A completion of the text of as many tokens as `tokens_to_finish` says, the end-of-sequence token included.
-    /// The state does not change.
+    /// A completion of the text of as many tokens as `tokens_to_finish` says, the end-of-sequence token
+    /// included. The state does not change.
     fn finish(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         self.work(py, |matcher| matcher.finish()).map(ints)
     }
 
-    /// The longest run of bytes that every completion begins with, at most 64 KiB. A token that the grammar names by its id
-    /// is in it as the tokenizer writes it; `forced_tokens` tells such tokens from text.
+    /// The longest run of bytes that every completion begins with, at most 64 KiB. A token that the grammar
+    /// names by its id is in it as the tokenizer writes it; `forced_tokens` tells such tokens from text.
     fn forced_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let forced = self.work(py, |matcher| matcher.forced_bytes())?;
         Ok(PyBytes::new(py, &forced))
     }
 
-    /// The tokens that can be taken without asking the model: the tokenizer's own segmentation of the forced bytes,
-    /// up to where later text could change it or `max_tokens` is reached. If the text can only end here, the
-    /// end-of-sequence token.
+    /// The tokens that can be taken without asking the model: the tokenizer's own segmentation of the forced
+    /// bytes, up to where later text could change it or `max_tokens` is reached. If the text can only end
+    /// here, the end-of-sequence token.
     fn forced_tokens(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
         // Bytes that no tokens spell (which takes a vocabulary that lacks single bytes) force no token.
         let encode =
@@ -300,8 +307,8 @@ impl Matcher {
         self.work(py, |matcher| matcher.forced_tokens(encode)).map(ints)
     }
 
-    /// Where the text is, and what may come next, in words: the path in the value of a JSON Schema and the keywords that limit it there,
-    /// or the rules that are being read.
+    /// Where the text is, and what may come next, in words: the path in the value of a JSON Schema and the
+    /// keywords that limit it there, or the rules that are being read.
     fn state(&self, py: Python<'_>) -> PyResult<State> {
         State::new(py, self.work(py, |matcher| matcher.state())?)
     }
@@ -311,8 +318,8 @@ impl Matcher {
         Ok(self.work(py, |matcher| matcher.expected())?.join(" or "))
     }
 
-    /// Says in words why a token is allowed or refused here: by the keyword of a schema that refuses it, or by what was expected
-    /// instead.
+    /// Says in words why a token is allowed or refused here: by the keyword of a schema that refuses it, or
+    /// by what was expected instead.
     fn explain(&self, py: Python<'_>, token_id: Int) -> PyResult<String> {
         let Int(id) = token_id;
         match u32::try_from(id) {
@@ -323,8 +330,9 @@ impl Matcher {
 
     /// The masks of a draft tree, for speculative decoding: row `i` of `mask` is the mask after node `i`.
     ///
-    /// Node `i` is the token `token_ids[i]` after node `parents[i]`, an earlier node of the list; parent -1 is this
-    /// matcher's current state, which does not change. A node that is refused, or whose parent is, has a row of zeros.
+    /// Node `i` is the token `token_ids[i]` after node `parents[i]`, an earlier node of the list; parent -1
+    /// is this matcher's current state, which does not change. A node that is refused, or whose parent is,
+    /// has a row of zeros.
     ///
     /// Returns, for each node, whether it was accepted. Raises ValueError if lengths or parents are wrong.
     fn fill_draft_tree(
@@ -356,15 +364,16 @@ impl Matcher {
         stoppable(py, || fill_draft_tree(&root, &parents, &ids, &mut rows))?.or_raise()
     }
 
-    /// Searches for texts that go on from here, over many calls of a model, and returns them as a list of Hypothesis,
-    /// the best first: whole ones before others. The state does not change. "beam" and "best-of" rank texts by their likelihood
-    /// per token, so that long ones are not at a disadvantage.
+    /// Searches for texts that go on from here, over many calls of a model, and returns them as a list of
+    /// Hypothesis, the best first: whole ones before others. The state does not change. "beam" and "best-of"
+    /// rank texts by their likelihood per token, so that long ones are not at a disadvantage.
     ///
-    /// * `logits_fn`: called with a list of sequences, each a list of token ids that begins with `prompt_ids`; returns
-    ///   the logits after each, as an array or tensor of shape (sequences, vocabulary). It may keep what it computed.
-    /// * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples;
-    ///   "likeliest", the text of the greatest probability; "smc" and "asap", samples that are true to the model's own
-    ///   probabilities among the texts of the grammar.
+    /// * `logits_fn`: called with a list of sequences, each a list of token ids that begins with
+    ///   `prompt_ids`; returns the logits after each, as an array or tensor of shape (sequences, vocabulary).
+    ///   It may keep what it computed.
+    /// * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples; "likeliest", the text of the
+    ///   greatest probability; "smc" and "asap", samples that are true to the model's own probabilities among
+    ///   the texts of the grammar.
     /// * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
     /// * `temperature` and `seed` are for the strategies that draw at random.
     /// * `trace`: a Trace, which then shows what the search tried.
@@ -373,8 +382,8 @@ impl Matcher {
     ///
     /// NaN in the logits counts as minus infinity, and plus infinity as the largest finite number.
     ///
-    /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong. Ctrl-C ends a search in any case, with
-    /// KeyboardInterrupt if its handler raises nothing.
+    /// Raises what `logits_fn` raises, and ValueError for options or logits that are wrong. Ctrl-C ends a
+    /// search in any case, with KeyboardInterrupt if its handler raises nothing.
     #[pyo3(signature = (logits_fn, prompt_ids, *, strategy=Text::new("beam"), tries=None, temperature=Real(1.0), seed=Count(0), trace=None))]
     #[pyo3(
         text_signature = "($self, logits_fn, prompt_ids, *, strategy='beam', tries=None, temperature=1.0, seed=0, trace=None)"
@@ -410,23 +419,28 @@ impl Matcher {
         Ok(texts)
     }
 
-    /// The likeliest text that can come next, one token for each position, given what a model says of the tokens of every position at
-    /// once: the one with the greatest sum of log-probabilities. For models that write a block of text in any order, as block-diffusion models do. The
-    /// state does not change.
+    /// The likeliest text that can come next, one token for each position, given what a model says of the
+    /// tokens of every position at once: the one with the greatest sum of log-probabilities. For models that
+    /// write a block of text in any order, as block-diffusion models do. The state does not change.
     ///
-    /// * `logits`: floating point, of shape (positions, vocabulary), an array or a tensor. Columns beyond the vocabulary are no tokens.
-    /// * `candidates`: instead of all logits, or beside them, the best tokens of each position, as a pair of arrays or tensors of shape (positions, k): ids, and
-    ///   log-probabilities. They are tried first. Where none is allowed, the best token of `logits` is taken. Without logits, a token of a short completion is
-    ///   used; its score is the largest that a token outside the candidates can have.
-    /// * `max_tokens`: how many tokens may still come, the end-of-sequence token included. If that is more than there are positions, the text may go on after them: it
-    ///   can then be completed within the rest. By default, the text is complete within the positions.
-    /// * `padding`: the token that fills the positions after the end; by default the end-of-sequence token with the least id. Its score counts.
-    /// * `beam`: the most states of the grammar that are followed at each position. It has no effect for grammars with at most 1,024 states.
+    /// * `logits`: floating point, of shape (positions, vocabulary), an array or a tensor. Columns beyond the
+    ///   vocabulary are no tokens.
+    /// * `candidates`: instead of all logits, or beside them, the best tokens of each position, as a pair of
+    ///   arrays or tensors of shape (positions, k): ids, and log-probabilities. They are tried first. Where
+    ///   none is allowed, the best token of `logits` is taken. Without logits, a token of a short completion
+    ///   is used; its score is the largest that a token outside the candidates can have.
+    /// * `max_tokens`: how many tokens may still come, the end-of-sequence token included. If that is more
+    ///   than there are positions, the text may go on after them: it can then be completed within the rest.
+    ///   By default, the text is complete within the positions.
+    /// * `padding`: the token that fills the positions after the end; by default the end-of-sequence token
+    ///   with the least id. Its score counts.
+    /// * `beam`: the most states of the grammar that are followed at each position. It has no effect for
+    ///   grammars with at most 1,024 states.
     ///
     /// The compiler's limit `mask_work` is not heeded.
     ///
-    /// Raises ValueError if no text fits, a score is NaN or plus infinity, or the shapes are wrong. A token whose logit is minus infinity is
-    /// used only if every text needs one.
+    /// Raises ValueError if no text fits, a score is NaN or plus infinity, or the shapes are wrong. A token
+    /// whose logit is minus infinity is used only if every text needs one.
     #[pyo3(signature = (logits=None, *, beam=Count(32), max_tokens=None, candidates=None, padding=None))]
     #[pyo3(
         text_signature = "($self, logits=None, *, beam=32, max_tokens=None, candidates=None, padding=None)"
@@ -543,7 +557,8 @@ impl Matcher {
         filled.map(drop)
     }
 
-    /// A step of a trace, before its token is known. A place that cannot be told within the limits is left out.
+    /// A step of a trace, before its token is known. A place that cannot be told within the limits is left
+    /// out.
     pub(crate) fn asked_step(
         &self,
         py: Python<'_>,

@@ -8,8 +8,8 @@
 use crate::errors::invalid;
 use pyo3::prelude::*;
 
-/// The rows of a mask at `address`: `n_rows` rows, `stride` bytes from one to the next, `n_words` 32-bit words
-/// each.
+/// The rows of a mask at `address`: `n_rows` rows, `stride` bytes from one to the next, `n_words` 32-bit
+/// words each.
 ///
 /// The Python caller promises that the memory from `address` to the end of the last row's words is
 /// initialised, writeable, and used by nobody else until the rows are dropped.

@@ -11,8 +11,8 @@ pub(crate) struct ReportEntry {
     pointer: String,
     /// The keyword.
     keyword: String,
-    /// "enforced", "enforced by the session" (by each Matcher, which remembers earlier items), "annotation" (the
-    /// specification gives it no effect) or "not enforced".
+    /// "enforced", "enforced by the session" (by each Matcher, which remembers earlier items), "annotation"
+    /// (the specification gives it no effect) or "not enforced".
     status: &'static str,
     /// Why it is not enforced; None if it is.
     reason: Option<String>,

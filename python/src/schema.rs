@@ -27,8 +27,8 @@ impl SchemaText {
     /// From JSON text, the path of a file with it, a dict, a bool, or a type.
     ///
     /// # Errors
-    /// SchemaError for what is no JSON value and for types without a schema, TypeError for what is neither JSON nor a type,
-    /// OSError if the file cannot be read.
+    /// SchemaError for what is no JSON value and for types without a schema, TypeError for what is neither
+    /// JSON nor a type, OSError if the file cannot be read.
     pub(crate) fn of(given: &Bound<'_, PyAny>) -> PyResult<SchemaText> {
         let py = given.py();
         if let Ok(text) = given.cast::<PyString>() {
@@ -52,7 +52,8 @@ impl SchemaText {
         Ok(SchemaText { text: text.extract()?, file: None, is_given: false, of_type })
     }
 
-    /// The error of reading this text: with its file, and without a place in a text that the caller never saw.
+    /// The error of reading this text: with its file, and without a place in a text that the caller never
+    /// saw.
     pub(crate) fn located(&self, py: Python<'_>, error: PyErr) -> PyErr {
         self.locate(error.value(py)).err().unwrap_or(error)
     }
@@ -151,7 +152,8 @@ pub(crate) fn documents(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyR
     Ok(documents)
 }
 
-/// Warns about what has no effect in a schema and was probably meant to have one, at the line that called the package.
+/// Warns about what has no effect in a schema and was probably meant to have one, at the line that called the
+/// package.
 ///
 /// # Errors
 /// The warning, where warnings are errors.

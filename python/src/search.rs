@@ -1,7 +1,7 @@
 //! `Matcher.search`: searches over many texts, with the caller's model.
 //!
-//! A search runs without the interpreter, and takes it for each call of the model. What that raises ends the search and comes
-//! out of it; so does Ctrl-C.
+//! A search runs without the interpreter, and takes it for each call of the model. What that raises ends the
+//! search and comes out of it; so does Ctrl-C.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -28,7 +28,8 @@ pub(crate) struct Hypothesis {
     token_ids: Vec<u32>,
     /// The sum of the logarithms of the model's probabilities for them.
     log_probability: f64,
-    /// Whether the text is whole; False if it was cut off at 256 tokens, which only happens without `max_tokens`.
+    /// Whether the text is whole; False if it was cut off at 256 tokens, which only happens without
+    /// `max_tokens`.
     is_complete: bool,
 }
 

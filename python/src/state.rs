@@ -43,10 +43,12 @@ impl Keyword {
 /// Where the text of a Matcher is, and what may come next, in words. `str()` of it is one sentence.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct State {
-    /// What the JSON value around the place is of, the name of a tool or tag; None if it is the whole text, or there is none.
+    /// What the JSON value around the place is of, the name of a tool or tag; None if it is the whole text,
+    /// or there is none.
     #[pyo3(get)]
     within: Option<String>,
-    /// The way to the value in progress, or that is next, as a JSON pointer; None if the text is not that of a JSON Schema.
+    /// The way to the value in progress, or that is next, as a JSON pointer; None if the text is not that of
+    /// a JSON Schema.
     #[pyo3(get)]
     path: Option<String>,
     /// The rules of the grammar that are being read, the outermost first, as far as that is certain.

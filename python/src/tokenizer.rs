@@ -20,8 +20,8 @@ const MAX_TOKENS: usize = 1 << 22;
 
 /// A model's vocabulary, and how it splits text into tokens. Immutable.
 ///
-/// Made by `from_file`, `from_hf`, `from_tiktoken`, `from_gguf` or `from_tokens`. Unless the ids that end a text are
-/// given, they are read from the tokenizer's files or found by their well-known names.
+/// Made by `from_file`, `from_hf`, `from_tiktoken`, `from_gguf` or `from_tokens`. Unless the ids that end a
+/// text are given, they are read from the tokenizer's files or found by their well-known names.
 ///
 /// >>> tokenizer = Tokenizer.from_tokens([b"a", b"ab", b"b", b"</s>"], eos_token_ids=[3])
 /// >>> tokenizer.encode("abba")
@@ -56,8 +56,8 @@ impl Tokenizer {
 
     /// Takes a fast tokenizer of `transformers`, or a `tokenizers.Tokenizer`.
     ///
-    /// * `model`: the model of `transformers` that the tokenizer is for, or its config. `vocab_size` and the ids that end
-    ///   a text are the model's: those at which `generate` stops, and the width of its logits.
+    /// * `model`: the model of `transformers` that the tokenizer is for, or its config. `vocab_size` and the
+    ///   ids that end a text are the model's: those at which `generate` stops, and the width of its logits.
     /// * `eos_token_ids`: by default the model's, or else the tokenizer's `eos_token_id`, if it has one.
     ///
     /// Raises TypeError for another object, TokenizerError if no id ends a text.
@@ -115,8 +115,8 @@ impl Tokenizer {
     /// Takes the name of one of OpenAI's encodings (`gpt2`, `r50k_base`, `p50k_base`, `cl100k_base`,
     /// `o200k_base`, `o200k_harmony`; they are built in) or a `tiktoken.Encoding`.
     ///
-    /// For an Encoding of another name, `encode` takes the longest token that fits at each place: the bytes are the
-    /// same, the tokens may differ from tiktoken's.
+    /// For an Encoding of another name, `encode` takes the longest token that fits at each place: the bytes
+    /// are the same, the tokens may differ from tiktoken's.
     #[classmethod]
     #[pyo3(signature = (encoding, *, eos_token_ids=None, vocab_size=None))]
     fn from_tiktoken(
@@ -159,10 +159,10 @@ impl Tokenizer {
         aside(py, move || maskwright::Tokenizer::from_gguf(&path.0, &options))?.or_raise().map(Tokenizer)
     }
 
-    /// Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token that never
-    /// matches. `encode` takes the longest token that fits at each place. `eos_token_ids`, for which `eos` is another
-    /// name, are the ids that end a text; there may be none. The tokens of `special_token_ids` never match as text; a
-    /// grammar can name them by what would be their bytes.
+    /// Makes a vocabulary of the given byte strings; token `i` is `tokens[i]`. An empty string is a token
+    /// that never matches. `encode` takes the longest token that fits at each place. `eos_token_ids`, for
+    /// which `eos` is another name, are the ids that end a text; there may be none. The tokens of
+    /// `special_token_ids` never match as text; a grammar can name them by what would be their bytes.
     ///
     /// Raises TokenizerError if an id is out of range, or the name of a special token is not UTF-8.
     #[classmethod]
@@ -191,7 +191,8 @@ impl Tokenizer {
         self.0.n_vocab()
     }
 
-    /// The model's chat template, if the tokenizer's files or the tokenizer of `transformers` have one; else None.
+    /// The model's chat template, if the tokenizer's files or the tokenizer of `transformers` have one; else
+    /// None.
     #[getter]
     fn chat_template(&self) -> Option<&str> {
         self.0.chat_template()
@@ -203,7 +204,8 @@ impl Tokenizer {
         ints(self.0.eos_token_ids().iter().copied())
     }
 
-    /// The names and ids of the special tokens, which never match as text: those of the file, or of `special_token_ids`.
+    /// The names and ids of the special tokens, which never match as text: those of the file, or of
+    /// `special_token_ids`.
     #[getter]
     fn special_tokens(&self) -> BTreeMap<&str, u32> {
         self.0.special_tokens().map(|(id, name)| (name, id.0)).collect()
@@ -225,8 +227,8 @@ impl Tokenizer {
         }
     }
 
-    /// The tokens of a text (str or bytes). They spell exactly the text: special tokens are neither recognised in it
-    /// nor added.
+    /// The tokens of a text (str or bytes). They spell exactly the text: special tokens are neither
+    /// recognised in it nor added.
     ///
     /// Raises TokenizerError if no tokens spell it.
     fn encode(&self, py: Python<'_>, text: TextBytes<OfTokenizer>) -> PyResult<Vec<u32>> {
@@ -247,8 +249,8 @@ impl Tokenizer {
         Ok(PyBytes::new(py, &self.0.decode(&vocabulary_ids(token_ids)?)))
     }
 
-    /// What turns tokens into text as they come, for output that is shown while it is written. A character whose bytes
-    /// are in several tokens appears with the last of them.
+    /// What turns tokens into text as they come, for output that is shown while it is written. A character
+    /// whose bytes are in several tokens appears with the last of them.
     ///
     /// >>> decoder = Tokenizer.from_tokens([b"caf", b"\xc3", b"\xa9"], []).decoder()
     /// >>> [decoder.feed(token) for token in [0, 1, 2]]
@@ -264,7 +266,8 @@ impl Tokenizer {
 
     /// Reads what `serialize` wrote. The bytes need not be trusted.
     ///
-    /// Raises TokenizerError if they are no saved tokenizer, damaged or of another version, or what they say is wrong.
+    /// Raises TokenizerError if they are no saved tokenizer, damaged or of another version, or what they say
+    /// is wrong.
     #[staticmethod]
     fn deserialize(py: Python<'_>, saved: Saved) -> PyResult<Tokenizer> {
         aside(py, move || maskwright::Tokenizer::deserialize(&saved.0))?.or_raise().map(Tokenizer)
@@ -337,8 +340,8 @@ fn options(eos_token_ids: Option<List<Int>>, vocab_size: Option<Count>) -> PyRes
 
 /// Sets what `options` leaves open to what a model of transformers, or its config, says.
 ///
-/// `generate` stops at the ids of the generation config, if it names any. A model of text and images keeps the width of
-/// its logits in a config of its own for text.
+/// `generate` stops at the ids of the generation config, if it names any. A model of text and images keeps
+/// the width of its logits in a config of its own for text.
 fn add_options_of(model: &Bound<'_, PyAny>, options: &mut TokenizerOptions) -> PyResult<()> {
     let config = model.getattr_opt("config")?.unwrap_or_else(|| model.clone());
     let of_text = match config.getattr_opt("get_text_config")? {

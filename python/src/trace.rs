@@ -29,7 +29,8 @@ impl TraceSteps {
         TraceSteps { trace, asked: None, start: None, tokenizer: None, ends: None }
     }
 
-    /// Makes the steps those of a text. From the first token that differs on, the old steps are forgotten. `ends` are the tokens that end texts.
+    /// Makes the steps those of a text. From the first token that differs on, the old steps are forgotten.
+    /// `ends` are the tokens that end texts.
     fn follow(&mut self, tokens: Vec<u32>, ends: Vec<u32>) {
         let steps = &mut self.trace.steps;
         let n_same = steps.iter().zip(&tokens).take_while(|(step, token)| step.token == **token).count();
@@ -117,8 +118,8 @@ impl TraceSteps {
         (self.asked, self.tokenizer) = (Some(step), tokenizer);
     }
 
-    /// Shows a search in the place of what was there. `matcher` stands where the search began. Places that cannot be told within the limits
-    /// are left out.
+    /// Shows a search in the place of what was there. `matcher` stands where the search began. Places that
+    /// cannot be told within the limits are left out.
     pub(crate) fn show_search(
         &mut self,
         outcome: &SearchOutcome,

@@ -11,8 +11,8 @@ use crate::matcher::Matcher;
 use crate::tokenizer::Tokenizer;
 use crate::trace::TraceSteps;
 
-/// Notes the model's logits for the next token, and the mask that it will be taken with: packed words, or None if all are allowed.
-/// `mask_us` is what the mask took, in microseconds.
+/// Notes the model's logits for the next token, and the mask that it will be taken with: packed words, or
+/// None if all are allowed. `mask_us` is what the mask took, in microseconds.
 #[pyfunction(name = "_trace_ask")]
 #[pyo3(signature = (steps, logits, mask, matcher=None, tokenizer=None, mask_us=None))]
 pub(crate) fn trace_ask(

@@ -1,17 +1,18 @@
 //! Work without the interpreter, and how it behaves when the process forks.
 //!
-//! **Locks.** A call that holds the interpreter lock takes a lock of the engine only if it is free, and keeps it for as long as it
-//! takes to look something up. To wait or to work it releases the interpreter first ([`detached`]). Work runs no
-//! Python code while it holds a lock, although it may take the interpreter to see whether there are signals
-//! ([`interrupt`](crate::interrupt)). So no thread that holds the interpreter lock waits for one that needs it.
+//! **Locks.** A call that holds the interpreter lock takes a lock of the engine only if it is free, and keeps
+//! it for as long as it takes to look something up. To wait or to work it releases the interpreter first
+//! ([`detached`]). Work runs no Python code while it holds a lock, although it may take the interpreter to
+//! see whether there are signals ([`interrupt`](crate::interrupt)). So no thread that holds the interpreter
+//! lock waits for one that needs it.
 //!
-//! **Forks.** A child of `os.fork` has the thread that forked and no other. A lock that another thread held then would stay
-//! locked in it for ever. So a fork waits until no thread is at work ([`before_fork`], which `os.register_at_fork` calls), and
-//! work that comes waits until the fork is over. Work that looks for signals counts as none, so compilations of
-//! seconds do not keep a fork waiting.
+//! **Forks.** A child of `os.fork` has the thread that forked and no other. A lock that another thread held
+//! then would stay locked in it for ever. So a fork waits until no thread is at work ([`before_fork`], which
+//! `os.register_at_fork` calls), and work that comes waits until the fork is over. Work that looks for
+//! signals counts as none, so compilations of seconds do not keep a fork waiting.
 //!
-//! **Panics.** A panic is a bug of ours. It ends the call with `InternalError`, not the server, and breaks the object that
-//! was called: its later calls fail too.
+//! **Panics.** A panic is a bug of ours. It ends the call with `InternalError`, not the server, and breaks
+//! the object that was called: its later calls fail too.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +28,8 @@ static STATE: AtomicUsize = AtomicUsize::new(0);
 const AT_WORK: usize = 2;
 const FORKING: usize = 1;
 
-// The standard library's: those of parking_lot share tables of the process, which other threads may have locked when it forks.
+// The standard library's: those of parking_lot share tables of the process, which other threads may have
+// locked when it forks.
 static LOCK: Mutex<()> = Mutex::new(());
 static CHANGED: Condvar = Condvar::new();
 
@@ -98,7 +100,8 @@ pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| errors::internal(&*panic))
 }
 
-/// Runs `call`, on a thread that is at work, as one that is not: it may take the interpreter, and the process may fork.
+/// Runs `call`, on a thread that is at work, as one that is not: it may take the interpreter, and the process
+/// may fork.
 pub(crate) fn outside<T>(call: impl FnOnce() -> T) -> T {
     /// Enters again, also after a panic.
     struct Enters;
@@ -144,8 +147,8 @@ impl<T> Guarded<T> {
     }
 }
 
-/// Runs `call`, which only looks something up, on what a mutex guards: with the interpreter held, if nobody has the
-/// mutex.
+/// Runs `call`, which only looks something up, on what a mutex guards: with the interpreter held, if nobody
+/// has the mutex.
 ///
 /// # Errors
 /// InternalError if `call` panics.

@@ -17,8 +17,8 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
-/// The `cargo` that runs this task. It is not told of the package of `xtask`: build scripts that ask which package is built
-/// would run again, and all that depends on them would be built anew.
+/// The `cargo` that runs this task. It is not told of the package of `xtask`: build scripts that ask which
+/// package is built would run again, and all that depends on them would be built anew.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     for (name, _) in std::env::vars_os() {

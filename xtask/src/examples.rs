@@ -1,13 +1,15 @@
 //! The examples on the pages of `maskwright` name no other crate of this workspace.
 //!
-//! rustdoc shows what `maskwright` re-exports on pages of its own, with the examples that the defining crate has. These
-//! are compiled in the defining crate, which does not know `maskwright`. So they call that crate by the name that a user
-//! knows, in a hidden line (`# use maskwright_vocabulary as maskwright;`), and the lines that are shown can be copied.
-//! Examples that compile a grammar stand at the `pub use` in `maskwright` itself.
+//! rustdoc shows what `maskwright` re-exports on pages of its own, with the examples that the defining crate
+//! has. These are compiled in the defining crate, which does not know `maskwright`. So they call that crate
+//! by the name that a user knows, in a hidden line (`# use maskwright_vocabulary as maskwright;`), and the
+//! lines that are shown can be copied. Examples that compile a grammar stand at the `pub use` in `maskwright`
+//! itself.
 //!
-//! The check reads the sources, which takes no build: which names `maskwright` re-exports, and for each example the item
-//! at which it stands. Shown lines may not name an internal crate, and a path `maskwright::...` in them must exist.
-//! Rejected: reading rustdoc's pages, which takes a build of the documentation.
+//! The check reads the sources, which takes no build: which names `maskwright` re-exports, and for each
+//! example the item at which it stands. Shown lines may not name an internal crate, and a path
+//! `maskwright::...` in them must exist. Rejected: reading rustdoc's pages, which takes a build of the
+//! documentation.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +25,8 @@ const MIN_EXAMPLES: usize = 60;
 const BEGINNINGS: [&str; 10] =
     ["pub", "impl", "struct ", "enum ", "trait ", "type ", "const fn ", "const ", "fn ", "mod "];
 
-/// Checks the sources `files` of the crates in the folders `crates`, and returns the number of examples on the pages.
+/// Checks the sources `files` of the crates in the folders `crates`, and returns the number of examples on
+/// the pages.
 pub(crate) fn check(
     files: &[(String, String)],
     crates: &[&str],
@@ -196,8 +199,8 @@ fn doc_text(line: &str) -> Option<&str> {
     line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim)
 }
 
-/// The name of the outermost item that the documentation ending before line `at` is part of: of the type, for a method.
-/// `None` if that is not shown.
+/// The name of the outermost item that the documentation ending before line `at` is part of: of the type, for
+/// a method. `None` if that is not shown.
 fn owner<'s>(lines: &[&'s str], at: usize) -> Option<&'s str> {
     let mut at = at;
     let mut is_in_attribute = false;

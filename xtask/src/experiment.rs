@@ -1,7 +1,9 @@
-//! `cargo xtask experiment NAME`, `cargo xtask papers` and `cargo xtask research check`: the folder `research/`.
+//! `cargo xtask experiment NAME`, `cargo xtask papers` and `cargo xtask research check`: the folder
+//! `research/`.
 //!
-//! Experiments are campaigns in Rust, but for `tools`, which is about tools of programs in Python and JavaScript. Those of the
-//! papers are in Python, with the peers' packages beside ours, and run some campaigns.
+//! Experiments are campaigns in Rust, but for `tools`, which is about tools of programs in Python and
+//! JavaScript. Those of the papers are in Python, with the peers' packages beside ours, and run some
+//! campaigns.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -9,8 +11,9 @@ use std::process::Command;
 use crate::commands::{cargo, root, run};
 use crate::hosts::{environment, install_package};
 
-/// Runs the campaigns' program with these arguments, in a release build. The network gets one thread unless the
-/// environment says otherwise: with more, a small network on a busy machine falls to a fraction of its speed.
+/// Runs the campaigns' program with these arguments, in a release build. The network gets one thread unless
+/// the environment says otherwise: with more, a small network on a busy machine falls to a fraction of its
+/// speed.
 pub(crate) fn run_experiment(arguments: &[OsString]) -> anyhow::Result<()> {
     if let Some((_, arguments)) = arguments.split_first().filter(|(name, _)| *name == "tools") {
         return run_tools(arguments);
@@ -44,7 +47,8 @@ pub(crate) fn check_research() -> anyhow::Result<()> {
     run(research("test").args(["--workspace", "--locked"]))
 }
 
-/// A command of cargo in the research workspace. It shares the target folder, so what both build is built once.
+/// A command of cargo in the research workspace. It shares the target folder, so what both build is built
+/// once.
 fn research(command: &str) -> Command {
     let mut cargo = cargo();
     cargo.arg(command).arg("--manifest-path").arg(root().join("research/Cargo.toml"));

@@ -1,11 +1,12 @@
-//! `cargo xtask hosts`: the adapters of the Python package in the programs that they are for, with a small model.
+//! `cargo xtask hosts`: the adapters of the Python package in the programs that they are for, with a small
+//! model.
 //!
-//! Also the comparison of structural tags with xgrammar, in an environment of its own, and that of calls of tools with the parsers
-//! of vLLM and SGLang.
+//! Also the comparison of structural tags with xgrammar, in an environment of its own, and that of calls of
+//! tools with the parsers of vLLM and SGLang.
 //!
-//! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a quarter of an
-//! hour. Later runs reuse an environment as long as its requirements are the same, and take minutes. vLLM and SGLang, in 6 GB
-//! and 7 GB of their own, are tested only if they are named.
+//! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a
+//! quarter of an hour. Later runs reuse an environment as long as its requirements are the same, and take
+//! minutes. vLLM and SGLang, in 6 GB and 7 GB of their own, are tested only if they are named.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -46,7 +47,8 @@ pub(crate) struct Arguments {
     /// The GGUF file of SmolLM2; by default the one that `maskwright pull smollm2` fetches.
     #[arg(long)]
     gguf: Option<PathBuf>,
-    /// Passed to pytest, such as `-k beams`, to the comparison with xgrammar: `--write`, or to that with tool parsers: `--texts 50`.
+    /// Passed to pytest, such as `-k beams`, to the comparison with xgrammar: `--write`, or to that with tool
+    /// parsers: `--texts 50`.
     #[arg(last = true)]
     passed_on: Vec<String>,
 }
@@ -119,7 +121,8 @@ fn tests(host: Host) -> &'static [&'static str] {
     }
 }
 
-/// Compares structural tags with xgrammar: the cases of the test data, its built-in tags, and the cases of its own tests.
+/// Compares structural tags with xgrammar: the cases of the test data, its built-in tags, and the cases of
+/// its own tests.
 fn compare_structural_tags(passed_on: &[String]) -> anyhow::Result<()> {
     let environment = environment("hosts-xgrammar", "python/hosts/structural_tags/requirements.txt", None)?;
     install_package(&environment)?;
@@ -157,7 +160,8 @@ fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -
     Ok(())
 }
 
-/// The environment of this name, at the versions of its requirements, after an `installer` of what cannot be required.
+/// The environment of this name, at the versions of its requirements, after an `installer` of what cannot be
+/// required.
 pub(crate) fn environment(
     name: &str,
     requirements: &str,

@@ -2,14 +2,17 @@
 //!
 //! * `audit`: licences and sources of all dependencies.
 //! * `bench`: benchmarks beside peers.
-//! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the misses.
+//! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the
+//!   misses.
 //! * `experiment`: the campaigns of `research/campaigns`; `experiment tools`, which is in `research/tools`.
 //! * `research`: the checks of `research/`.
-//! * `hosts`: the Python package in transformers, llama-cpp-python, Outlines, vLLM and SGLang, with a small model.
+//! * `hosts`: the Python package in transformers, llama-cpp-python, Outlines, vLLM and SGLang, with a small
+//!   model.
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
-//! * `tidy`: the layers of ARCHITECTURE.md, circles of files, where methods are, module heads, file lengths, examples.
+//! * `tidy`: the layers of ARCHITECTURE.md, circles of files, where methods are, module heads, file lengths,
+//!   examples.
 
 mod audit;
 mod bench;
@@ -52,15 +55,16 @@ enum Task {
         #[arg(long)]
         misses: bool,
     },
-    /// Run a long experiment over real models and data; `experiment --help` lists them, and `tools` is one more.
+    /// Run a long experiment over real models and data; `experiment --help` lists them, and `tools` is one
+    /// more.
     #[command(disable_help_flag = true)]
     Experiment {
         /// Its name and arguments.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
-    /// Test the Python package inside of the programs that it has adapters for, with a small model. The first run downloads
-    /// some 3 GB.
+    /// Test the Python package inside of the programs that it has adapters for, with a small model. The first
+    /// run downloads some 3 GB.
     Hosts(hosts::Arguments),
     /// Run the experiments of docs/papers.md and write its results again. The first run downloads some 3 GB.
     #[command(disable_help_flag = true)]
@@ -74,8 +78,8 @@ enum Task {
     Research(Research),
     /// Check the spelling, and the workflow files of GitHub Actions.
     Lint,
-    /// Pack the crates, build the wheel and the source distribution, install and try them. Releases themselves are made
-    /// by `.github/workflows/release.yml` when a tag is pushed.
+    /// Pack the crates, build the wheel and the source distribution, install and try them. Releases
+    /// themselves are made by `.github/workflows/release.yml` when a tag is pushed.
     Release {
         /// Publish nothing. Required: this task never publishes.
         #[arg(long, required = true)]
@@ -86,7 +90,8 @@ enum Task {
     },
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
     Test,
-    /// Check the layering of the crates, circles of files, where methods are, the module heads and the file lengths.
+    /// Check the layering of the crates, circles of files, where methods are, the module heads and the file
+    /// lengths.
     Tidy,
 }
 

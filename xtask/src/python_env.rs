@@ -69,8 +69,8 @@ impl Environment {
     }
 }
 
-/// The virtual environment of the tests, with the package installed from the working tree in the dev profile. Returns its
-/// `python`.
+/// The virtual environment of the tests, with the package installed from the working tree in the dev profile.
+/// Returns its `python`.
 pub(crate) fn with_package() -> anyhow::Result<PathBuf> {
     // The dev profile, so that the crates built for the Rust tests serve here as well.
     Environment::with("python-env", &PACKAGES)?.with_package(&[])

@@ -9,13 +9,14 @@ use crate::python_env;
 /// The variable that decides which random cases the property tests take.
 const SEED: &str = "PROPTEST_RNG_SEED";
 
-/// The variable that names the file in which tests write that they were skipped (`maskwright_oracle::shared`).
+/// The variable that names the file in which tests write that they were skipped
+/// (`maskwright_oracle::shared`).
 const SKIPPED: &str = "MASKWRIGHT_SKIPPED";
 
 /// Runs all Rust tests, then all Python tests.
 ///
-/// The random cases are the same each time, unless [`SEED`] is set: what fails here has to do with the change at hand. New
-/// cases are what `cargo test` and the campaigns (CONTRIBUTING.md) are for.
+/// The random cases are the same each time, unless [`SEED`] is set: what fails here has to do with the change
+/// at hand. New cases are what `cargo test` and the campaigns (CONTRIBUTING.md) are for.
 pub(crate) fn run_all() -> anyhow::Result<()> {
     let mut tests = cargo();
     if std::env::var_os(SEED).is_none() {

@@ -2,9 +2,10 @@
 //!
 //! * Crates depend on each other only along the arrows of [`LAYERS`] (drawn in ARCHITECTURE.md).
 //! * A crate that is published has what its page on crates.io and docs.rs shows.
-//! * Nothing but the features of [`ENCODERS`] brings the crates of that name, and no crate of [`ONE_VERSION`] is there twice.
-//! * No crate has a larger circle of files that import each other, or more `impl T` outside the file or folder of `T`, than
-//!   recorded (`structure`).
+//! * Nothing but the features of [`ENCODERS`] brings the crates of that name, and no crate of [`ONE_VERSION`]
+//!   is there twice.
+//! * No crate has a larger circle of files that import each other, or more `impl T` outside the file or
+//!   folder of `T`, than recorded (`structure`).
 //! * Every source file opens with `//!`.
 //! * No source file has more than [`MAX_LINES`] lines.
 //! * ARCHITECTURE.md names every crate.
@@ -136,11 +137,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What encodes text, and takes half of a build: features of `maskwright` bring these crates, nothing else does.
+/// What encodes text, and takes half of a build: features of `maskwright` bring these crates, nothing else
+/// does.
 const ENCODERS: [&str; 2] = ["tokenizers", "tiktoken-rs"];
 
-/// Crates that have been there in two versions, at no use to anyone. Where `cargo update` brings a second one, hold the
-/// first crate back: `cargo update -p CRATE --precise VERSION`.
+/// Crates that have been there in two versions, at no use to anyone. Where `cargo update` brings a second
+/// one, hold the first crate back: `cargo update -p CRATE --precise VERSION`.
 const ONE_VERSION: [&str; 2] = ["fancy-regex", "hashbrown"];
 
 /// The manifests of the workspaces.

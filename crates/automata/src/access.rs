@@ -1,9 +1,9 @@
 //! Long searches on shared residues, in slices.
 //!
-//! A search for a word may take tenths of a second. It works on residues that all threads share under one lock, so
-//! the search is cut into slices. Between two slices the lock is free, and the caller's [`Fuel`] looks for signals and
-//! cancellation, which may call foreign code. A search holds ids of nodes only, and nodes are never removed, so what
-//! others do in a pause does not matter to it.
+//! A search for a word may take tenths of a second. It works on residues that all threads share under one
+//! lock, so the search is cut into slices. Between two slices the lock is free, and the caller's [`Fuel`]
+//! looks for signals and cancellation, which may call foreign code. A search holds ids of nodes only, and
+//! nodes are never removed, so what others do in a pause does not matter to it.
 
 use crate::arena::NodeId;
 use crate::liveness::Residues;

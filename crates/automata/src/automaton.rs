@@ -207,8 +207,8 @@ impl Automaton {
         self.step_with(state, byte, Effort::Full)
     }
 
-    /// As [`step`](Automaton::step), for callers that hold a lock of their own: a step that takes a long search for a
-    /// word is left to `step`.
+    /// As [`step`](Automaton::step), for callers that hold a lock of their own: a step that takes a long
+    /// search for a word is left to `step`.
     ///
     /// # Errors
     /// As [`step`](Automaton::step), and [`AutomatonError::is_unsearched`] where such a search is needed.
@@ -263,10 +263,12 @@ impl Automaton {
         self.next_bytes_with(state, Effort::Full)
     }
 
-    /// As [`next_bytes`](Automaton::next_bytes), without long searches; see [`try_step`](Automaton::try_step).
+    /// As [`next_bytes`](Automaton::next_bytes), without long searches; see
+    /// [`try_step`](Automaton::try_step).
     ///
     /// # Errors
-    /// As [`next_bytes`](Automaton::next_bytes), and [`AutomatonError::is_unsearched`] where such a search is needed.
+    /// As [`next_bytes`](Automaton::next_bytes), and [`AutomatonError::is_unsearched`] where such a search is
+    /// needed.
     pub fn try_next_bytes(&self, state: StateId) -> Result<ByteSet, AutomatonError> {
         self.next_bytes_with(state, Effort::AtOnce)
     }
@@ -305,8 +307,8 @@ impl Automaton {
         }
     }
 
-    /// If the expression is a single word of at least two bytes: what is left of it at `state`. The only way on from there, to the
-    /// only state that accepts.
+    /// If the expression is a single word of at least two bytes: what is left of it at `state`. The only way
+    /// on from there, to the only state that accepts.
     #[inline]
     pub fn rest_of_word(&self, state: StateId) -> Option<&[u8]> {
         match &self.kind {
@@ -320,41 +322,42 @@ impl Automaton {
     ///
     /// With K = `max_bytes`, it is the state of the residue r′ that this state's residue r becomes by cutting
     ///
-    /// * each count of a repeat x{m,n} to c = ⌊K/ℓ⌋+1, ℓ being the least length of a word of x, but at least 1:
-    ///   x{min(m,c),min(n,c)};
-    /// * what follows in a sequence a·b where all words of a are longer than K: a·e remains, e being the bytes that words
-    ///   of b end with (or ε, where the last part of b may be empty or they are not easily known). In a·b otherwise, b is
-    ///   cut for K less the least length in a;
-    /// * a member of a union that, cut, has no words of at most K bytes, if another member goes on after any string of the
-    ///   bytes that the first K of its words' may be;
+    /// * each count of a repeat x{m,n} to c = ⌊K/ℓ⌋+1, ℓ being the least length of a word of x, but at least
+    ///   1: x{min(m,c),min(n,c)};
+    /// * what follows in a sequence a·b where all words of a are longer than K: a·e remains, e being the
+    ///   bytes that words of b end with (or ε, where the last part of b may be empty or they are not easily
+    ///   known). In a·b otherwise, b is cut for K less the least length in a;
+    /// * a member of a union that, cut, has no words of at most K bytes, if another member goes on after any
+    ///   string of the bytes that the first K of its words' may be;
     /// * the bound in an intersection p ∩ u{m,n}·s where p is inside u{m,}·s and without intersections and
-    ///   complements, every prefix of a word of p can be completed by at most d bytes, and n > K+d or there is no
-    ///   n: p remains. Other intersections, and complements, stay.
+    ///   complements, every prefix of a word of p can be completed by at most d bytes, and n > K+d or there
+    ///   is no n: p remains. Other intersections, and complements, stay.
     ///
     /// Theorem. For every string u of at most K bytes: (1) u is a word of r iff it is one of r′; (2) u is a
     /// prefix of a word of r iff it is one of r′.
     ///
-    /// Proof, by induction over r. Unions: a word or prefix is one of a member's, and those of at most K bytes of a member
-    /// left out are prefixes of another's. Sequences a·b: u is a word iff
-    /// u = vw with v a word of a and w one of b; then |v| is at least the least length in a, so w has at most the
-    /// bytes that b is cut for, and there is no such w if b is replaced. u is a prefix iff it is a prefix of a word of a (b has
-    /// words, since only ∅ has none here: see below), or u = vw with v a word of a, w a prefix in b. Repeats: without
-    /// copies that are ε (if x has ε then m is 0, and leaving them out keeps a word within the counts), a
-    /// word u is k copies with k·ℓ ≤ |u| ≤ K, so k < c, and m ≤ k ≤ n iff min(m,c) ≤ k ≤ min(n,c). A
-    /// prefix u is k complete copies and a non-empty prefix of another, k+1 ≤ c, with k+1 ≤ n iff
-    /// k+1 ≤ min(n,c); or it is k ≤ n complete copies, k < c; missing copies can follow in both. Intersections
-    /// with a bound: units have at least one byte, so a word of p of at most K+d bytes is within the bound; u is
-    /// such a word if it is one at all, and a prefix u of a word of p is a prefix of such a word.
-    /// Parts without words: a state's residue has words, a part without words contributes nothing to either
-    /// side of (1) and (2), and cutting turns no part without words into one with words or back: for
-    /// x without words, x{m,n} has a word iff m = 0, iff min(m,c) = 0; only a `b` without intersections and
-    /// complements, which has words, is replaced; p has words, and its shortest is within the bound. ∎
+    /// Proof, by induction over r. Unions: a word or prefix is one of a member's, and those of at most K
+    /// bytes of a member left out are prefixes of another's. Sequences a·b: u is a word iff u = vw with v a
+    /// word of a and w one of b; then |v| is at least the least length in a, so w has at most the bytes that
+    /// b is cut for, and there is no such w if b is replaced. u is a prefix iff it is a prefix of a word of a
+    /// (b has words, since only ∅ has none here: see below), or u = vw with v a word of a, w a prefix in b.
+    /// Repeats: without copies that are ε (if x has ε then m is 0, and leaving them out keeps a word within
+    /// the counts), a word u is k copies with k·ℓ ≤ |u| ≤ K, so k < c, and m ≤ k ≤ n iff min(m,c) ≤ k ≤
+    /// min(n,c). A prefix u is k complete copies and a non-empty prefix of another, k+1 ≤ c, with k+1 ≤ n iff
+    /// k+1 ≤ min(n,c); or it is k ≤ n complete copies, k < c; missing copies can follow in both.
+    /// Intersections with a bound: units have at least one byte, so a word of p of at most K+d bytes is
+    /// within the bound; u is such a word if it is one at all, and a prefix u of a word of p is a prefix of
+    /// such a word. Parts without words: a state's residue has words, a part without words contributes
+    /// nothing to either side of (1) and (2), and cutting turns no part without words into one with words or
+    /// back: for x without words, x{m,n} has a word iff m = 0, iff min(m,c) = 0; only a `b` without
+    /// intersections and complements, which has words, is replaced; p has words, and its shortest is within
+    /// the bound. ∎
     ///
-    /// Counts inside other intersections are kept because (2) fails there: `(a{9}|b) ∩ (a{8}|b)` has no word that
-    /// starts with a, and with both counts cut to 2 it has.
+    /// Counts inside other intersections are kept because (2) fails there: `(a{9}|b) ∩ (a{8}|b)` has no word
+    /// that starts with a, and with both counts cut to 2 it has.
     ///
-    /// The result is `state` itself if there is nothing to cut. Repeated calls with the first `max_bytes` that
-    /// the store ever saw are table reads.
+    /// The result is `state` itself if there is nothing to cut. Repeated calls with the first `max_bytes`
+    /// that the store ever saw are table reads.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -392,8 +395,8 @@ impl Automaton {
         }
     }
 
-    /// Whether all words of `state` are words of `other` too, as far as that shows at once: equal states, a state and its
-    /// [`base`](Automaton::base), and counts between the same units of which one leaves less.
+    /// Whether all words of `state` are words of `other` too, as far as that shows at once: equal states, a
+    /// state and its [`base`](Automaton::base), and counts between the same units of which one leaves less.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -423,16 +426,19 @@ impl Automaton {
         }
     }
 
-    /// A state for `x*e`, e being a set of bytes, such that `state` goes on after any word of `x*`, and none of its words
-    /// but the empty one ends with other bytes than those of e; and e. `None` if no such state is easily found.
+    /// A state for `x*e`, e being a set of bytes, such that `state` goes on after any word of `x*`, and none
+    /// of its words but the empty one ends with other bytes than those of e; and e. `None` if no such state
+    /// is easily found.
     ///
-    /// Searches have one: "anything, then a word, then anything, then a quote" can always go on with anything, whatever
-    /// of the word was there. They have many states, and one core.
+    /// Searches have one: "anything, then a word, then anything, then a quote" can always go on with
+    /// anything, whatever of the word was there. They have many states, and one core.
     ///
-    /// Theorem. A string without bytes of e that keeps the core alive keeps `state` alive, and does not make it accept.
+    /// Theorem. A string without bytes of e that keeps the core alive keeps `state` alive, and does not make
+    /// it accept.
     ///
-    /// Proof. The string u is a prefix of a word x·b of `x*e`, and not all of it, since b is in e. So u is a prefix of x,
-    /// and `state` goes on after x. If `state` accepted after u ≠ ε, u would end with a byte of e. ∎
+    /// Proof. The string u is a prefix of a word x·b of `x*e`, and not all of it, since b is in e. So u is a
+    /// prefix of x, and `state` goes on after x. If `state` accepted after u ≠ ε, u would end with a byte of
+    /// e. ∎
     ///
     /// # Errors
     /// If a limit is reached.

@@ -6,9 +6,9 @@
 //! what a state says about a vocabulary depends on the family, the unit's state and the counts that are
 //! left, so what is known of one bound serves all.
 //!
-//! **When it applies.** The units must be a prefix code (no unit is a proper prefix of another) whose first bytes are not
-//! the suffix's first byte. Then the bytes read determine the number of units read, and one number is enough. Other
-//! counted repetitions stay with the lazy automaton, which is right for all of them.
+//! **When it applies.** The units must be a prefix code (no unit is a proper prefix of another) whose first
+//! bytes are not the suffix's first byte. Then the bytes read determine the number of units read, and one
+//! number is enough. Other counted repetitions stay with the lazy automaton, which is right for all of them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -139,8 +139,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether whatever goes on from here goes on from `other` too, both of one family: from the same state of the unit at least
-    /// as many units must, and at most as many may be completed.
+    /// Whether whatever goes on from here goes on from `other` too, both of one family: from the same state
+    /// of the unit at least as many units must, and at most as many may be completed.
     pub(crate) fn is_within(&self, other: &Window) -> bool {
         let fits = match (self.max_left, other.max_left) {
             (_, None) => true,

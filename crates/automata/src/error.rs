@@ -6,8 +6,8 @@ use crate::FuelError;
 use crate::meter::OutOfWork;
 
 /// Why an [`Automaton`](crate::Automaton) could not be made or stepped: a limit was reached, or the caller
-/// cancelled. The automaton stays usable, and the same call fails in the same way again, unless it was [out of
-/// work](AutomatonError::is_out_of_work).
+/// cancelled. The automaton stays usable, and the same call fails in the same way again, unless it was [out
+/// of work](AutomatonError::is_out_of_work).
 ///
 /// ```
 /// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
@@ -72,7 +72,8 @@ impl AutomatonError {
         !self.is_cancelled() && !self.is_unsearched()
     }
 
-    /// Whether the present call has done as much work as it may ([`meter`](crate::meter)); nothing follows for other calls.
+    /// Whether the present call has done as much work as it may ([`meter`](crate::meter)); nothing follows
+    /// for other calls.
     pub fn is_out_of_work(&self) -> bool {
         self.0 == Kind::OutOfWork
     }

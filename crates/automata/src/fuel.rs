@@ -2,8 +2,9 @@
 //!
 //! Untrusted input (a pattern, a schema, a grammar) can ask for unbounded work. Everything that may loop on
 //! it spends [`Fuel`]: a count of work units (roughly: one visited node or one made state each), never
-//! seconds, so that an input refused on one machine is refused on all. What is kept until the work ends is counted in bytes, where
-//! it is made. A [`CancelToken`] rides along, so that another thread can end the work.
+//! seconds, so that an input refused on one machine is refused on all. What is kept until the work ends is
+//! counted in bytes, where it is made. A [`CancelToken`] rides along, so that another thread can end the
+//! work.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ impl CancelToken {
         CancelToken::default()
     }
 
-    /// A token that cancels itself once the work that carries it has spent about so many units, in one compilation or in several.
+    /// A token that cancels itself once the work that carries it has spent about so many units, in one
+    /// compilation or in several.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_automata::{self as grammar, CancelToken}; }
@@ -192,7 +194,8 @@ impl Fuel {
         fuel
     }
 
-    /// Takes bytes that something keeps until the work ends. If fewer are left, the next unit cannot be spent.
+    /// Takes bytes that something keeps until the work ends. If fewer are left, the next unit cannot be
+    /// spent.
     #[inline]
     pub fn hold(&self, n_bytes: usize) {
         let left = self.bytes_left.get().and_then(|left| left.checked_sub(n_bytes as u64));
@@ -202,20 +205,20 @@ impl Fuel {
         }
     }
 
-    /// Takes `units` from the supply. The watch of a [`CancelToken::watching`] may be called, so no lock may be held
-    /// that it could need; so may that of a [watched](crate::meter::watched) call, which needs none.
+    /// Takes `units` from the supply. The watch of a [`CancelToken::watching`] may be called, so no lock may
+    /// be held that it could need; so may that of a [watched](crate::meter::watched) call, which needs none.
     ///
     /// # Errors
-    /// [`FuelError::Exhausted`] if fewer are left (then none are left), [`FuelError::Memory`] if too many bytes were taken,
-    /// [`FuelError::Cancelled`] if the token was cancelled.
+    /// [`FuelError::Exhausted`] if fewer are left (then none are left), [`FuelError::Memory`] if too many
+    /// bytes were taken, [`FuelError::Cancelled`] if the token was cancelled.
     #[inline]
     pub fn spend(&self, units: u64) -> Result<(), FuelError> {
         self.spend_unwatched(units)?;
         self.look()
     }
 
-    /// Takes `units` from the supply and calls nothing: for work under a lock, which lets [`look`](Fuel::look) be called
-    /// once the lock is free.
+    /// Takes `units` from the supply and calls nothing: for work under a lock, which lets
+    /// [`look`](Fuel::look) be called once the lock is free.
     ///
     /// # Errors
     /// As [`spend`](Fuel::spend).
@@ -240,7 +243,8 @@ impl Fuel {
         }
     }
 
-    /// Runs a call that [spends from a meter](meter::spend), which has as much as is left here, and takes what it spent.
+    /// Runs a call that [spends from a meter](meter::spend), which has as much as is left here, and takes
+    /// what it spent.
     ///
     /// # Errors
     /// That of the call; as [`spend`](Fuel::spend), if the call spent all.
@@ -257,8 +261,8 @@ impl Fuel {
         })
     }
 
-    /// Calls the watch of a [`CancelToken::watching`], and that of a [watched](crate::meter::watched) call, if so much was spent since the
-    /// last time that it is due.
+    /// Calls the watch of a [`CancelToken::watching`], and that of a [watched](crate::meter::watched) call,
+    /// if so much was spent since the last time that it is due.
     ///
     /// # Errors
     /// [`FuelError::Cancelled`] if the token was cancelled, or the call is to stop.

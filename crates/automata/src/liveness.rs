@@ -31,7 +31,8 @@ const SLICE: u64 = 1 << 12;
 pub(crate) struct Residues {
     pub(crate) arena: Arena,
     pub(crate) saturated: Saturated,
-    /// The lengths of the shortest words of intersections and complements, as far as they were met on the way to one.
+    /// The lengths of the shortest words of intersections and complements, as far as they were met on the way
+    /// to one.
     pub(crate) shortest: FxHashMap<NodeId, u64>,
     liveness_fuel: u64,
     /// Derivatives that searches took.
@@ -114,9 +115,9 @@ impl Residues {
         }
     }
 
-    /// What a derivative of `node` costs in a search, in node visits. Derivatives of members are remembered, so each
-    /// member is paid for once. (Whether it was met before the search does not count: limits are to be the same
-    /// whatever others did.)
+    /// What a derivative of `node` costs in a search, in node visits. Derivatives of members are remembered,
+    /// so each member is paid for once. (Whether it was met before the search does not count: limits are to
+    /// be the same whatever others did.)
     fn cost(&self, node: NodeId, known: &mut FxHashSet<NodeId>) -> u64 {
         let members = match self.arena.node(node) {
             Node::Intersection(list) => &**list,

@@ -1,11 +1,13 @@
 //! The lock of a store, held for a slice of work at a time.
 //!
-//! One caller at a time has the residues ([`Locked`]). In a [pause](Access::pause) others may, and foreign code may be
-//! called. A search for a word is claimed, so that whoever needs the same word waits for it instead of searching too.
+//! One caller at a time has the residues ([`Locked`]). In a [pause](Access::pause) others may, and foreign
+//! code may be called. A search for a word is claimed, so that whoever needs the same word waits for it
+//! instead of searching too.
 //!
-//! Invariant: every claim of the present process is of a thread that is in [`is_alive`](crate::liveness::is_alive), and is
-//! given up however that ends. A claim of another process was copied by a fork, and nobody holds it. A thread does not
-//! wait for its own claim: foreign code that runs in a pause may ask for the same word.
+//! Invariant: every claim of the present process is of a thread that is in
+//! [`is_alive`](crate::liveness::is_alive), and is given up however that ends. A claim of another process was
+//! copied by a fork, and nobody holds it. A thread does not wait for its own claim: foreign code that runs in
+//! a pause may ask for the same word.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
@@ -158,7 +160,8 @@ impl Access for Locked<'_> {
 }
 
 impl Drop for Locked<'_> {
-    /// Also where the work failed or panicked: otherwise the threads that wait for this search would never wake.
+    /// Also where the work failed or panicked: otherwise the threads that wait for this search would never
+    /// wake.
     fn drop(&mut self) {
         self.release();
         self.close_account();
@@ -176,8 +179,8 @@ mod tests {
     use crate::store::Store;
     use crate::{AutomatonLimits, CancelToken, Regex};
 
-    /// An intersection whose emptiness takes a search through some `n` times the next numbers' residues: lengths that
-    /// are multiples of coprime numbers, and not of their product.
+    /// An intersection whose emptiness takes a search through some `n` times the next numbers' residues:
+    /// lengths that are multiples of coprime numbers, and not of their product.
     fn hard(factors: &[u32]) -> Regex {
         let letter = Regex::literal("a");
         let multiple = |n: u32| letter.repeat(n, Some(n)).plus();

@@ -1,15 +1,16 @@
 //! The work of one call, metered.
 //!
-//! A mask, or a token to be accepted, may need a row, a search for a word, a closure of rules: work in many layers, each with
-//! limits of its own. What the *call* may do in all of them together is metered here: [`Meter::run`] sets a limit for the present thread,
-//! and code that makes something new calls [`spend`]. Looking up what is known costs nothing. Like [`Fuel`](crate::Fuel),
-//! a meter counts units (about one visited node each, some 20 ns), never seconds.
+//! A mask, or a token to be accepted, may need a row, a search for a word, a closure of rules: work in many
+//! layers, each with limits of its own. What the *call* may do in all of them together is metered here:
+//! [`Meter::run`] sets a limit for the present thread, and code that makes something new calls [`spend`].
+//! Looking up what is known costs nothing. Like [`Fuel`](crate::Fuel), a meter counts units (about one
+//! visited node each, some 20 ns), never seconds.
 //!
-//! The limit belongs to the thread, as a runtime's budget for a task does. Code that gets no argument for it, such as an automaton's
-//! step, needs it too. Without a meter, nothing is counted.
+//! The limit belongs to the thread, as a runtime's budget for a task does. Code that gets no argument for it,
+//! such as an automaton's step, needs it too. Without a meter, nothing is counted.
 //!
-//! An error of a meter says nothing about the question: the same call with more work may succeed. A caller that gets this error must not
-//! keep an answer.
+//! An error of a meter says nothing about the question: the same call with more work may succeed. A caller
+//! that gets this error must not keep an answer.
 //!
 //! ```
 //! use maskwright_automata::meter::{Meter, OutOfWork, spend};
@@ -18,8 +19,9 @@
 //! assert_eq!(spend(7), Ok(()), "outside, nothing is counted");
 //! ```
 //!
-//! **Ctrl-C.** [`watched`] runs a call that somebody may want to stop. Now and then, as work is spent, the call asks whether it is to
-//! stop. From then on all work fails, whatever limits inner calls have, so that the call ends soon. Whoever started it drops its answer.
+//! **Ctrl-C.** [`watched`] runs a call that somebody may want to stop. Now and then, as work is spent, the
+//! call asks whether it is to stop. From then on all work fails, whatever limits inner calls have, so that
+//! the call ends soon. Whoever started it drops its answer.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -53,8 +55,8 @@ pub struct Meter {
 pub struct OutOfWork;
 
 impl Meter {
-    /// Runs `call` metered. Inside of another metered call, what this one spends counts there too, and its limit is at most
-    /// what is left there.
+    /// Runs `call` metered. Inside of another metered call, what this one spends counts there too, and its
+    /// limit is at most what is left there.
     pub fn run<T>(self, call: impl FnOnce() -> T) -> T {
         /// Goes back to the call outside, also after a panic.
         struct Scope {
@@ -75,8 +77,8 @@ impl Meter {
     }
 }
 
-/// Runs `call`, and says whether it was stopped. Now and then `watch` is asked whether the call is to stop; then its work fails until it
-/// ends. A call within another watched call has no watch of its own.
+/// Runs `call`, and says whether it was stopped. Now and then `watch` is asked whether the call is to stop;
+/// then its work fails until it ends. A call within another watched call has no watch of its own.
 ///
 /// ```
 /// # mod maskwright { pub mod stop { pub use maskwright_automata::meter::watched; } }
@@ -112,7 +114,8 @@ pub fn look() -> bool {
     is_to_stop()
 }
 
-/// Runs `call`, within a watched or metered one, as if it were in neither: for foreign code, which has calls of its own.
+/// Runs `call`, within a watched or metered one, as if it were in neither: for foreign code, which has calls
+/// of its own.
 pub fn unwatched<T>(call: impl FnOnce() -> T) -> T {
     /// Goes back, also after a panic.
     struct Scope {
@@ -189,7 +192,8 @@ fn spend_later(units: u64) -> Result<(), OutOfWork> {
     if units <= later { Ok(()) } else { Err(OutOfWork) }
 }
 
-/// The same for work that is done already, where an error cannot be returned: if it was too much, the next [`spend`] fails.
+/// The same for work that is done already, where an error cannot be returned: if it was too much, the next
+/// [`spend`] fails.
 #[inline]
 pub fn charge(units: u64) {
     // What was charged counts as spent either way.

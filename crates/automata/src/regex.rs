@@ -335,8 +335,8 @@ impl Regex {
         self.0.nullable
     }
 
-    /// The bytes that non-empty words may end with, and maybe others: where intersection or complement is involved, no closer
-    /// look is taken.
+    /// The bytes that non-empty words may end with, and maybe others: where intersection or complement is
+    /// involved, no closer look is taken.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_automata as grammar; }
@@ -376,8 +376,8 @@ impl Regex {
         self.0.extended
     }
 
-    /// Whether a literal of two or more bytes has the byte 0xFF, which no UTF-8 text contains: grammars mark with it what is no
-    /// text.
+    /// Whether a literal of two or more bytes has the byte 0xFF, which no UTF-8 text contains: grammars mark
+    /// with it what is no text.
     #[doc(hidden)]
     pub fn is_marked(&self) -> bool {
         self.0.marked

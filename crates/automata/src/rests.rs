@@ -1,9 +1,9 @@
 //! How many bytes complete a word at most, read off the expression.
 //!
-//! The *rest* of a residue is its shortest word. Over all residues that some prefix of a word leads to, the longest rest has a
-//! bound that follows from the expression alone, with no automaton made. With some words forbidden, no matter
-//! which, there still is a rest where the language *grows*: where a repetition without bound has two units of one byte that can be told
-//! apart, n units more are 2ⁿ rests.
+//! The *rest* of a residue is its shortest word. Over all residues that some prefix of a word leads to, the
+//! longest rest has a bound that follows from the expression alone, with no automaton made. With some words
+//! forbidden, no matter which, there still is a rest where the language *grows*: where a repetition without
+//! bound has two units of one byte that can be told apart, n units more are 2ⁿ rests.
 
 use crate::{ByteSet, Node, Regex};
 
@@ -48,8 +48,8 @@ struct Terms<'a> {
 }
 
 impl Regex {
-    /// Bounds on the rests of residues, of the given bytes alone; `None` if some residue might have none, or the expression does not say.
-    /// Takes time in the size of the expression.
+    /// Bounds on the rests of residues, of the given bytes alone; `None` if some residue might have none, or
+    /// the expression does not say. Takes time in the size of the expression.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_automata as grammar; }
@@ -65,8 +65,8 @@ impl Regex {
         Some(bounds.of(self))
     }
 
-    /// The same where at each residue up to 2 to the power of `bits` of the rests may be forbidden, but not all of a residue that
-    /// has no more, and rests that differ in the bytes `apart` are not one rest.
+    /// The same where at each residue up to 2 to the power of `bits` of the rests may be forbidden, but not
+    /// all of a residue that has no more, and rests that differ in the bytes `apart` are not one rest.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_automata as grammar; }
@@ -130,8 +130,9 @@ impl Terms<'_> {
         })
     }
 
-    /// Of two expressions one of which is any number of units: the other one, the bytes that are units by themselves, of which rests
-    /// of words of both can be made, and how many bytes complete a unit that was begun.
+    /// Of two expressions one of which is any number of units: the other one, the bytes that are units by
+    /// themselves, of which rests of words of both can be made, and how many bytes complete a unit that was
+    /// begun.
     fn with_units<'r>(&self, one: &'r Regex, other: &'r Regex) -> Option<(&'r Regex, ByteSet, u64)> {
         let (regex, inner) = match any_of(other) {
             Some(inner) => (one, inner),
@@ -158,7 +159,8 @@ impl Terms<'_> {
                 })
             }
             Node::Concat(parts) => {
-                // Behind the last part that grows there are only so many rests, and of those that are forbidden not all.
+                // Behind the last part that grows there are only so many rests, and of those that are
+                // forbidden not all.
                 let grows =
                     parts.iter().rposition(|part| matches!(part.node(), Node::Repeat { max: None, .. }))?;
                 let [before, behind] = [&parts[..grows], &parts[grows + 1..]];

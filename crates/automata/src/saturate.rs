@@ -88,8 +88,8 @@ fn saturate_sequence(on: &mut impl Access, node: NodeId, max_bytes: u32) -> Resu
     Ok(result)
 }
 
-/// Whether `counted` is m to n units (or m at least) and a suffix, all of `pattern` has at least m units and the
-/// suffix, and n is so great that no string of `max_bytes` bytes comes near it.
+/// Whether `counted` is m to n units (or m at least) and a suffix, all of `pattern` has at least m units and
+/// the suffix, and n is so great that no string of `max_bytes` bytes comes near it.
 fn is_far_from_bound(
     on: &mut impl Access,
     pattern: NodeId,
@@ -119,8 +119,8 @@ fn is_far_from_bound(
 }
 
 impl Residues {
-    /// Drops members whose words are all longer than `max_bytes`, where another member goes on after any string of the
-    /// bytes that they begin with: what a search is in the middle of, far from its end.
+    /// Drops members whose words are all longer than `max_bytes`, where another member goes on after any
+    /// string of the bytes that they begin with: what a search is in the middle of, far from its end.
     fn drop_hidden(&self, members: &mut Vec<NodeId>, max_bytes: u32) {
         let (arena, max_bytes) = (&self.arena, u64::from(max_bytes));
         let is_long = |member: NodeId| {
@@ -141,8 +141,8 @@ impl Residues {
         });
     }
 
-    /// The bytes that words of `tail` end with, as an expression, or ε: what ends as before shows where it does not
-    /// ([`Automaton::core`](crate::Automaton::core)).
+    /// The bytes that words of `tail` end with, as an expression, or ε: what ends as before shows where it
+    /// does not ([`Automaton::core`](crate::Automaton::core)).
     fn ending_of(&mut self, tail: NodeId) -> Result<NodeId, AutomatonError> {
         let mut last = tail;
         while let &Node::Cons(_, next) = self.arena.node(last) {
@@ -157,8 +157,8 @@ impl Residues {
         }
     }
 
-    /// A language around that of `node`, with fewer residues: of many copies no more is known than that there is one.
-    /// Few copies stay, since so are the bytes of one character written.
+    /// A language around that of `node`, with fewer residues: of many copies no more is known than that there
+    /// is one. Few copies stay, since so are the bytes of one character written.
     fn relax(&mut self, node: NodeId) -> Result<NodeId, AutomatonError> {
         if let Some(&known) = self.saturated.relaxed.get(&node) {
             return Ok(known);

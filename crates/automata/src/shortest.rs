@@ -3,10 +3,11 @@
 //! Outside intersections and complements it is compositional: all shortest words of `a·b` split at the same
 //! place, so the least of them is the least of `a` and then the least of `b`, and a repeat has its least
 //! number of copies. So the word of a `minLength` of a million takes time in its own length. Below an
-//! intersection or complement, an A* search over derivatives (the minimal lengths that nodes carry are
-//! lower bounds) finds the length, and a depth-first walk in byte order within that length finds the least
-//! word, remembering from which residues too short a rest failed. The lengths of the residues along a word are kept, and a later search
-//! ends when it reaches one of them. So finding the words of many residues of one expression takes little more time than finding one.
+//! intersection or complement, an A* search over derivatives (the minimal lengths that nodes carry are lower
+//! bounds) finds the length, and a depth-first walk in byte order within that length finds the least word,
+//! remembering from which residues too short a rest failed. The lengths of the residues along a word are
+//! kept, and a later search ends when it reaches one of them. So finding the words of many residues of one
+//! expression takes little more time than finding one.
 //!
 //! Rejected: breadth-first search over states (quadratic in counts).
 

@@ -5,7 +5,8 @@ use crate::lazy::Lazy;
 use crate::store::Row;
 use crate::{AutomatonError, ByteSet, StateId};
 
-/// The transitions of one state, with its place found once: see [`Automaton::steps`](crate::Automaton::steps).
+/// The transitions of one state, with its place found once: see
+/// [`Automaton::steps`](crate::Automaton::steps).
 ///
 /// ```
 /// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};

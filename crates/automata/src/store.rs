@@ -12,9 +12,9 @@
 //! Isolation: what an automaton makes is charged to its own [`Account`]; where that is full, its steps to
 //! new states fail and those of the others do not. What hostile automata leave behind goes with the store.
 //!
-//! Long work (a search for a word, a large expression) holds the lock for a slice at a time (`access`), and only those
-//! who need the same word wait for the search. Nothing foreign is called while the lock is held: fuel only reads the
-//! flag of its token then, and looks in the pauses.
+//! Long work (a search for a word, a large expression) holds the lock for a slice at a time (`access`), and
+//! only those who need the same word wait for the search. Nothing foreign is called while the lock is held:
+//! fuel only reads the flag of its token then, and looks in the pauses.
 //!
 //! Rejected: rows of one width for the whole store (byte classes that suit every expression come close to
 //! 256); a lock per automaton (two threads could make one residue twice); counting what each automaton uses
@@ -51,7 +51,8 @@ const MEMORY_PER_STATE: usize = 512;
 /// Bytes of memory that an expression itself may take beside.
 const BASE_MEMORY: usize = 1 << 24;
 
-/// Node visits of a search that a caller makes who cannot wait ([`Effort::AtOnce`]): some tenths of a millisecond.
+/// Node visits of a search that a caller makes who cannot wait ([`Effort::AtOnce`]): some tenths of a
+/// millisecond.
 const AT_ONCE: u64 = 4_096;
 
 /// Units of work that a transition takes besides the derivative: its state, and the lock.
@@ -104,9 +105,10 @@ impl AutomatonStore {
         Automaton::in_store(regex, || self.0.clone(), fuel)
     }
 
-    /// The residue of a state as an expression. An automaton of it in this store mostly starts in the state, since the parts
-    /// are in their canonical form, but simplifying may find another form. `None` if there is no such state, a complement is inside, or the expression is larger than `max_size`, in operations and bytes
-    /// of words.
+    /// The residue of a state as an expression. An automaton of it in this store mostly starts in the state,
+    /// since the parts are in their canonical form, but simplifying may find another form. `None` if there is
+    /// no such state, a complement is inside, or the expression is larger than `max_size`, in operations and
+    /// bytes of words.
     ///
     /// ```
     /// use maskwright_automata::{AutomatonLimits, AutomatonStore, Fuel, Regex};
@@ -421,8 +423,9 @@ impl Store {
         Ok(Some((self.state_of(&mut locked, core)?, ends)))
     }
 
-    /// Fills those transitions of a residue with exceptions that no exception can read: they are its base's. Whoever
-    /// needs all transitions is spared most derivatives, where the base is a state already; none is made for it.
+    /// Fills those transitions of a residue with exceptions that no exception can read: they are its base's.
+    /// Whoever needs all transitions is spared most derivatives, where the base is a state already; none is
+    /// made for it.
     fn adopt_transitions(
         &self,
         locked: &mut Locked<'_>,

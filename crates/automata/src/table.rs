@@ -1,9 +1,9 @@
 //! Append-only storage that is read without locks while it grows.
 //!
-//! Rows lie in blocks that are allocated once and never move, and the blocks in chunks of doubling size, so a reader
-//! needs two loads to find a row and none of its references dies. A block is small: whoever makes a state may be
-//! waiting for a mask, and a fresh page costs microseconds. Rejected: one growing vector behind a
-//! reader-writer lock (readers contend on its counter), a pointer swapped on growth (needs `unsafe`), a
+//! Rows lie in blocks that are allocated once and never move, and the blocks in chunks of doubling size, so a
+//! reader needs two loads to find a row and none of its references dies. A block is small: whoever makes a
+//! state may be waiting for a mask, and a fresh page costs microseconds. Rejected: one growing vector behind
+//! a reader-writer lock (readers contend on its counter), a pointer swapped on growth (needs `unsafe`), a
 //! sharded hash map (a warm step is a handful of instructions here, a hash alone costs as much), chunks of
 //! rows without blocks (one load less, and pauses of 10 ms where a store with 100,000 states grows).
 

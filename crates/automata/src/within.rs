@@ -1,16 +1,18 @@
 //! Restricts an expression to the words over a set of bytes.
 //!
-//! For grammars over a vocabulary that lacks some bytes. Works on the structure of the expression, so it takes linear time,
-//! and returns an expression without other bytes unchanged. Only complements are intersected.
+//! For grammars over a vocabulary that lacks some bytes. Works on the structure of the expression, so it
+//! takes linear time, and returns an expression without other bytes unchanged. Only complements are
+//! intersected.
 
 use crate::{ByteSet, Node, Regex};
 
-/// The byte before and after a description that stands for words to be filled in later (see [`Regex::is_marked`]).
+/// The byte before and after a description that stands for words to be filled in later (see
+/// [`Regex::is_marked`]).
 const MARK: u8 = 0xFF;
 
 impl Regex {
-    /// The words of this language whose bytes are all in `bytes`. A description between two bytes 0xFF is not text, and is
-    /// kept.
+    /// The words of this language whose bytes are all in `bytes`. A description between two bytes 0xFF is not
+    /// text, and is kept.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_automata as grammar; }
@@ -55,8 +57,8 @@ impl Regex {
         }
     }
 
-    /// The bytes outside of `bytes` without which no end of a word is left after some bytes, though other words are. Empty if that is not
-    /// seen: complements are not looked into.
+    /// The bytes outside of `bytes` without which no end of a word is left after some bytes, though other
+    /// words are. Empty if that is not seen: complements are not looked into.
     #[must_use]
     pub fn dead_ends(&self, bytes: &ByteSet) -> ByteSet {
         let optional = |part: &Regex| match *part.within(bytes).node() {

@@ -34,7 +34,8 @@ fn residues(automaton: &Automaton) -> Vec<StateId> {
     states
 }
 
-/// How many words of `bytes` complete `state`, of at most `longest` bytes and of some more; counted up to a million.
+/// How many words of `bytes` complete `state`, of at most `longest` bytes and of some more; counted up to a
+/// million.
 fn count(automaton: &Automaton, state: StateId, bytes: &ByteSet, longest: u64) -> (u64, u64) {
     let mut layer = BTreeMap::from([(state, 1u64)]);
     let (mut within, mut beyond) = (0, 0);

@@ -421,8 +421,8 @@ proptest! {
         }
     }
 
-    /// Asking for all transitions at once (which takes most of them from the base) finds what steps one by one
-    /// find.
+    /// Asking for all transitions at once (which takes most of them from the base) finds what steps one by
+    /// one find.
     #[test]
     fn all_transitions_at_once_are_those_one_by_one(
         body in any_regex(), excluded in proptest::collection::vec(any_regex(), 1..3), counts in 0u32..3

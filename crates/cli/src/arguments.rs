@@ -1,5 +1,5 @@
-//! The arguments, as clap reads them. Help texts are for users, so they stand here in full: each comment on an argument, a
-//! value or a command is one.
+//! The arguments, as clap reads them. Help texts are for users, so they stand here in full: each comment on
+//! an argument, a value or a command is one.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -57,20 +57,20 @@ const DIFFUSION: &str = "With --model builtin-diffusion";
 /// The language. One of these.
 #[derive(Args, Debug, Default)]
 pub(crate) struct GrammarArguments {
-    /// A JSON Schema: texts are the JSON that it allows. A file, `-` (standard input), or the schema itself: what begins
-    /// with `{`, or is `true` or `false`
+    /// A JSON Schema: texts are the JSON that it allows. A file, `-` (standard input), or the schema itself:
+    /// what begins with `{`, or is `true` or `false`
     #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) json_schema: Option<JsonArgument>,
-    /// A structural tag (xgrammar's JSON): free text, tags and calls of tools. A file, `-` (standard input), or the tag
-    /// itself: what begins with `{`
+    /// A structural tag (xgrammar's JSON): free text, tags and calls of tools. A file, `-` (standard input),
+    /// or the tag itself: what begins with `{`
     #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) structural_tag: Option<JsonArgument>,
-    /// A list of tools that a model may call, in OpenAI's, Anthropic's or MCP's form; texts are its messages with calls. A file, `-`
-    /// (standard input), or the list itself: what begins with `[` or `{`
+    /// A list of tools that a model may call, in OpenAI's, Anthropic's or MCP's form; texts are its messages
+    /// with calls. A file, `-` (standard input), or the list itself: what begins with `[` or `{`
     #[arg(long, value_name = "FILE|-|JSON", group = "grammar", help_heading = GRAMMAR)]
     pub(crate) tools: Option<JsonArgument>,
-    /// A regular expression that the whole text matches. The syntax is that of Rust's regex crate, but \d, \w, \s and \b are
-    /// ASCII-only: see --unicode and --dialect
+    /// A regular expression that the whole text matches. The syntax is that of Rust's regex crate, but \d,
+    /// \w, \s and \b are ASCII-only: see --unicode and --dialect
     #[arg(long, value_name = "PATTERN", group = "grammar", help_heading = GRAMMAR, allow_hyphen_values = true)]
     pub(crate) regex: Option<String>,
     /// A GBNF grammar (llama.cpp's notation, start rule `root`)
@@ -91,14 +91,15 @@ pub(crate) struct GrammarArguments {
     /// Let \d, \w, \s and \b match all of Unicode, as (?u) at the start of the expression does
     #[arg(long, help_heading = "Regular expressions")]
     pub(crate) unicode: bool,
-    /// A folder of other schemas (*.json), which references find by their $id or by file name. Besides these, only files
-    /// in the folder of the schema itself are read, by the file names in its references
+    /// A folder of other schemas (*.json), which references find by their $id or by file name. Besides these,
+    /// only files in the folder of the schema itself are read, by the file names in its references
     #[arg(long, value_name = "DIR", help_heading = "JSON Schema")]
     pub(crate) schema_dir: Vec<PathBuf>,
     /// White space in the JSON of a schema, also in structural tags and Lark grammars [default: flexible]
     #[arg(long, value_name = "HOW", help_heading = "JSON Schema")]
     pub(crate) whitespace: Option<WhitespaceArgument>,
-    /// At most N characters of white space at each place where JSON allows it, instead of flexible white space
+    /// At most N characters of white space at each place where JSON allows it, instead of flexible white
+    /// space
     #[arg(long, value_name = "N", help_heading = "JSON Schema")]
     pub(crate) max_whitespace: Option<u32>,
     /// Numbers in the JSON of a schema, also in structural tags and Lark grammars
@@ -107,11 +108,12 @@ pub(crate) struct GrammarArguments {
     /// Leave out what of a schema or structural tag cannot be enforced, and list it, instead of failing
     #[arg(long, help_heading = "JSON Schema")]
     pub(crate) lenient: bool,
-    /// Let strings of a structural tag, GBNF or Lark grammar match the special tokens they name, as well as the text
+    /// Let strings of a structural tag, GBNF or Lark grammar match the special tokens they name, as well as
+    /// the text
     #[arg(long, help_heading = "Structural tags, GBNF and Lark")]
     pub(crate) special_tokens_in_text: bool,
-    /// The format in which the model writes calls of tools, such as qwen_3 or llama. Without a name, the formats are listed on
-    /// standard output, and nothing else is done
+    /// The format in which the model writes calls of tools, such as qwen_3 or llama. Without a name, the
+    /// formats are listed on standard output, and nothing else is done
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", help_heading = "Tools")]
     pub(crate) tool_format: Option<String>,
     /// auto (text or calls), none, required, the name of a tool, or JSON of OpenAI's or Anthropic's interface
@@ -123,15 +125,16 @@ pub(crate) struct GrammarArguments {
     /// How a text is split into the tokens of a Lark grammar [default: contextual]
     #[arg(long, value_name = "HOW", help_heading = "Lark")]
     pub(crate) lexer: Option<LexerArgument>,
-    /// Make indentation part of a Lark grammar. `python`: the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce
-    /// `_INDENT` and `_DEDENT`. For other names, JSON with any of the keys newline, indent, dedent, open, close (both lists of
-    /// brackets) and tab_len
+    /// Make indentation part of a Lark grammar. `python`: the blanks after `_NEWLINE` (or `_NL`), outside of
+    /// brackets, produce `_INDENT` and `_DEDENT`. For other names, JSON with any of the keys newline, indent,
+    /// dedent, open, close (both lists of brackets) and tab_len
     #[arg(long, value_name = "NAMES", help_heading = "Lark")]
     pub(crate) indentation: Option<IndentationArgument>,
     /// The start rule of a Lark grammar [default: start]
     #[arg(long, value_name = "RULE", help_heading = "Lark")]
     pub(crate) start: Option<String>,
-    /// A folder with the grammars and schemas that a Lark grammar imports; relative imports are found beside its file
+    /// A folder with the grammars and schemas that a Lark grammar imports; relative imports are found beside
+    /// its file
     #[arg(long, value_name = "DIR", help_heading = "Lark")]
     pub(crate) import_path: Vec<PathBuf>,
 }
@@ -278,7 +281,8 @@ pub(crate) enum WhitespaceArgument {
 /// How numbers are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NumbersArgument {
-    /// Integers in digits only, other numbers with at most 17 digits and exponents as Python or JavaScript writes them
+    /// Integers in digits only, other numbers with at most 17 digits and exponents as Python or JavaScript
+    /// writes them
     #[default]
     Plain,
     /// In any way that the schema allows: 1.0 as an integer, 1E5
@@ -296,8 +300,8 @@ impl From<NumbersArgument> for Numbers {
 
 /// Let a model write a text that the grammar allows
 ///
-/// The text goes to standard output as it is written, and nothing else does. Without a grammar the model writes
-/// freely. Ctrl-C ends the text where it is.
+/// The text goes to standard output as it is written, and nothing else does. Without a grammar the model
+/// writes freely. Ctrl-C ends the text where it is.
 #[derive(Args)]
 #[command(after_help = examples::GENERATE)]
 pub(crate) struct Generate {
@@ -316,7 +320,8 @@ pub(crate) struct Generate {
     /// Give the prompt to the model as it is, without its chat template, to be continued
     #[arg(long, visible_alias = "no-chat-template", help_heading = "Prompt")]
     pub(crate) raw: bool,
-    /// Disable token healing: the model then does not choose anew how the end of a raw prompt is cut into tokens
+    /// Disable token healing: the model then does not choose anew how the end of a raw prompt is cut into
+    /// tokens
     #[arg(long, help_heading = "Prompt")]
     pub(crate) no_heal: bool,
     /// Add the schema to the prompt, and that the answer shall be JSON that fits it
@@ -331,8 +336,8 @@ pub(crate) struct Generate {
     /// How the text is found. Options that a strategy has no use for are refused
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
-    /// How many texts or steps --strategy tries [default: best-of, beam, asap 10; smc 16; mcts 20 for each token;
-    /// likeliest 1000 beginnings]. More tries find better texts and take longer
+    /// How many texts or steps --strategy tries [default: best-of, beam, asap 10; smc 16; mcts 20 for each
+    /// token; likeliest 1000 beginnings]. More tries find better texts and take longer
     #[arg(long, value_name = "N", help_heading = "Decoding")]
     pub(crate) tries: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -343,8 +348,8 @@ pub(crate) struct Generate {
     /// Print speed, mask times, forced tokens, and how much of the model's probability the allowed tokens had
     #[arg(long)]
     pub(crate) stats: bool,
-    /// Write a page that shows the text token by token: what the model wanted, what was refused and why. With a --strategy that tries
-    /// many texts, the page shows their tree
+    /// Write a page that shows the text token by token: what the model wanted, what was refused and why. With
+    /// a --strategy that tries many texts, the page shows their tree
     #[arg(long, value_name = "FILE.html")]
     pub(crate) trace: Option<PathBuf>,
     /// Show the text once more on standard error, coloured by how much of the model's probability was allowed
@@ -358,9 +363,9 @@ pub(crate) struct Generate {
 /// How tokens are drawn.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct SamplingArguments {
-    /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest [default: 0.8; with the
-    /// strategies smc and asap: 1]. The defaults of --temperature, --top-k and --top-p suit small models; with
-    /// `--temperature 1 --top-k 0 --top-p 1` tokens are drawn by the model's own probabilities
+    /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest [default: 0.8;
+    /// with the strategies smc and asap: 1]. The defaults of --temperature, --top-k and --top-p suit small
+    /// models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn by the model's own probabilities
     #[arg(long, value_name = "T", help_heading = "Decoding", allow_negative_numbers = true)]
     pub(crate) temperature: Option<f32>,
     /// Sample among the N likeliest tokens; 0: all [default: 40]
@@ -411,29 +416,31 @@ impl From<SamplingArguments> for SamplerConfig {
 pub(crate) enum StrategyArgument {
     /// The likeliest allowed token
     Greedy,
-    /// At random by the model's probabilities among the allowed tokens (--temperature, --top-k, --top-p, --min-p, --seed)
+    /// At random by the model's probabilities among the allowed tokens (--temperature, --top-k, --top-p,
+    /// --min-p, --seed)
     Sample,
-    /// Several texts as by `sample`, with its options; the one that is likeliest per token. A cheap way to avoid a bad
-    /// sample
+    /// Several texts as by `sample`, with its options; the one that is likeliest per token. A cheap way to
+    /// avoid a bad sample
     BestOf,
     /// Several texts side by side. The likeliest are extended; the one that is likeliest per token is written
     Beam,
     /// Monte Carlo tree search: some hundred model tokens for each token of the text, never worse than greedy
     Mcts,
-    /// The likeliest text of all. For short texts: names, dates, labels. A note says if a likelier one may exist
+    /// The likeliest text of all. For short texts: names, dates, labels. A note says if a likelier one may
+    /// exist
     Likeliest,
-    /// Draw a text as if the model wrote freely and only valid texts were kept. (`sample` can end in texts that the model
-    /// finds unlikely.) Uses several texts side by side (--temperature, --seed)
+    /// Draw a text as if the model wrote freely and only valid texts were kept. (`sample` can end in texts
+    /// that the model finds unlikely.) Uses several texts side by side (--temperature, --seed)
     Smc,
-    /// The same aim as smc, with one text after another. Each text learns from the earlier ones. Less memory, more time
-    /// (--temperature, --seed)
+    /// The same aim as smc, with one text after another. Each text learns from the earlier ones. Less memory,
+    /// more time (--temperature, --seed)
     Asap,
 }
 
 /// Say whether a text is in the language, and if not, where it leaves it and what was expected there
 ///
-/// The verdict goes to standard error and into the exit code. If the grammar has no place for the line end at the end
-/// of the file, it is ignored.
+/// The verdict goes to standard error and into the exit code. If the grammar has no place for the line end at
+/// the end of the file, it is ignored.
 #[derive(Args)]
 #[command(after_help = examples::CHECK)]
 pub(crate) struct Check {
@@ -445,8 +452,8 @@ pub(crate) struct Check {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) grammar: GrammarArguments,
-    /// Check token by token with this tokenizer (tokenizer.json, .gguf, or a name such as o200k_base) instead of
-    /// byte by byte
+    /// Check token by token with this tokenizer (tokenizer.json, .gguf, or a name such as o200k_base) instead
+    /// of byte by byte
     #[arg(long, value_name = "FILE|NAME")]
     pub(crate) tokenizer: Option<String>,
     /// Read the names of the tokenizer's special tokens in the text as these tokens, not as text
@@ -459,14 +466,15 @@ pub(crate) struct Check {
 
 /// Fill the holes of a template so that the whole is in the language
 ///
-/// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens). Without a model
-/// the holes get some text that fits. With --model the model writes them from left to right, and every token leaves a
-/// way to complete the whole. With --model builtin-diffusion the holes, each of a given number of tokens, are filled by
-/// the diffusion model that comes with the program, in any order. The whole text goes to standard output. If the
-/// grammar has no place for the line end at the end of the file, it is ignored.
+/// A hole is written {{hole}} (any text), {{hole:8}} (at most 8 tokens) or {{hole=3}} (exactly 3 tokens).
+/// Without a model the holes get some text that fits. With --model the model writes them from left to right,
+/// and every token leaves a way to complete the whole. With --model builtin-diffusion the holes, each of a
+/// given number of tokens, are filled by the diffusion model that comes with the program, in any order. The
+/// whole text goes to standard output. If the grammar has no place for the line end at the end of the file,
+/// it is ignored.
 ///
-/// Models begin a word with the space before it. So where a word comes next, put the hole right after the last one:
-/// 'The capital of{{hole}}'. The options under `Decoding` go with --model.
+/// Models begin a word with the space before it. So where a word comes next, put the hole right after the
+/// last one: 'The capital of{{hole}}'. The options under `Decoding` go with --model.
 #[derive(Args)]
 #[command(after_help = examples::INFILL)]
 pub(crate) struct Infill {
@@ -481,22 +489,25 @@ pub(crate) struct Infill {
     /// The model that fills the holes, given as for `generate`, or builtin-diffusion
     #[arg(long, short, value_name = "PATH|NAME")]
     pub(crate) model: Option<String>,
-    /// Without a model: the tokenizer that counts the tokens of holes: tokenizer.json, a .gguf file, or a name such as
-    /// gpt2, cl100k_base, o200k_base
+    /// Without a model: the tokenizer that counts the tokens of holes: tokenizer.json, a .gguf file, or a
+    /// name such as gpt2, cl100k_base, o200k_base
     #[arg(long, value_name = "FILE|NAME", conflicts_with = "model")]
     pub(crate) tokenizer: Option<String>,
-    /// The question that the language model reads before the template. With builtin-diffusion: the kind of text (smiles,
-    /// person, book, city, event, order, recipe) [default: the name of the schema's file, else smiles]
+    /// The question that the language model reads before the template. With builtin-diffusion: the kind of
+    /// text (smiles, person, book, city, event, order, recipe) [default: the name of the schema's file, else
+    /// smiles]
     #[arg(long, short, value_name = "TEXT", requires = "model", allow_hyphen_values = true)]
     #[arg(help_heading = "With --model")]
     pub(crate) prompt: Option<String>,
     /// After N tokens, end a {{hole}} as soon as the grammar allows [default: 64]
     #[arg(long, value_name = "N", requires = "model", help_heading = "With --model")]
     pub(crate) max_tokens: Option<usize>,
-    /// Let the model read the text after a hole too (fill in the middle). For code models that were trained for it
+    /// Let the model read the text after a hole too (fill in the middle). For code models that were trained
+    /// for it
     #[arg(long, requires = "model", conflicts_with = "prompt", help_heading = "With --model")]
     pub(crate) fim: bool,
-    /// The most work to find out whether the holes can be filled, in units of 10 to 35 ns [default: 150000000]
+    /// The most work to find out whether the holes can be filled, in units of 10 to 35 ns [default:
+    /// 150000000]
     #[arg(long, value_name = "UNITS")]
     pub(crate) infill_work: Option<u64>,
     #[command(flatten)]
@@ -507,7 +518,8 @@ pub(crate) struct Infill {
     /// How many positions the diffusion model fills at once
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = DIFFUSION)]
     pub(crate) tokens_per_step: usize,
-    /// Show the canvas after every token, on standard error; or, with `=FILE.html`, write a page that shows each
+    /// Show the canvas after every token, on standard error; or, with `=FILE.html`, write a page that shows
+    /// each
     #[arg(long, value_name = "FILE.html", num_args = 0..=1, require_equals = true, help_heading = DIFFUSION)]
     pub(crate) trace: Option<Option<PathBuf>>,
     /// Let the diffusion model write without the grammar, and say whether the text is in the language
@@ -557,8 +569,8 @@ pub(crate) struct Tokenize {
     pub(crate) text: Option<String>,
     #[command(flatten)]
     pub(crate) vocabulary: VocabularyArguments,
-    /// Cut it as a model's prompt: special tokens are recognised by their spelling, and the tokenizer may put a space in
-    /// front or change to a normal form
+    /// Cut it as a model's prompt: special tokens are recognised by their spelling, and the tokenizer may put
+    /// a space in front or change to a normal form
     #[arg(long)]
     pub(crate) special: bool,
     /// Print a JSON object
@@ -627,7 +639,7 @@ pub(crate) enum Stage {
     Cfg,
     /// The automata of the terminals
     Dfa,
-    /// The residues that are alive after a prefix, and what each says about the vocabulary; of a grammar with a lexer,
-    /// the sequences of terminals that tokens span there, and what the parser says to them
+    /// The residues that are alive after a prefix, and what each says about the vocabulary; of a grammar with
+    /// a lexer, the sequences of terminals that tokens span there, and what the parser says to them
     Rows,
 }

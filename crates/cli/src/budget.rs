@@ -1,11 +1,12 @@
 //! The limit on tokens as a guarantee: a text that is complete within it.
 //!
-//! What counts is what the model writes: forced tokens too (the matcher gives none that do not fit), the tokens that
-//! write the end of a healed prompt again, and the end-of-sequence token. The model's context is a limit as well.
+//! What counts is what the model writes: forced tokens too (the matcher gives none that do not fit), the
+//! tokens that write the end of a healed prompt again, and the end-of-sequence token. The model's context is
+//! a limit as well.
 //!
-//! The tokens of a healed prompt's end are the model's choice, and the matcher does not see them; they are at most
-//! as many as its bytes. So the matcher gets what these leave, and where that is too little for the shortest text,
-//! the prompt is not healed.
+//! The tokens of a healed prompt's end are the model's choice, and the matcher does not see them; they are at
+//! most as many as its bytes. So the matcher gets what these leave, and where that is too little for the
+//! shortest text, the prompt is not healed.
 //!
 //! Rejected: counting the healed tokens as they come. The minimum would then be over tokens that begin in the
 //! prompt, for the sake of a few tokens at the tightest limits.
@@ -33,8 +34,8 @@ pub(crate) struct Start {
     pub(crate) remark: Option<&'static str>,
 }
 
-/// A matcher whose text is complete within the limits, and the prompt that it follows: not healed where there is no
-/// room for it.
+/// A matcher whose text is complete within the limits, and the prompt that it follows: not healed where there
+/// is no room for it.
 ///
 /// # Errors
 /// If the limits are too small for the grammar; the message says how many tokens are enough.

@@ -1,5 +1,5 @@
-//! `maskwright infill --model builtin-diffusion`: a canvas of tokens filled in the order in which a diffusion model
-//! becomes sure of them.
+//! `maskwright infill --model builtin-diffusion`: a canvas of tokens filled in the order in which a diffusion
+//! model becomes sure of them.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -137,8 +137,8 @@ fn trace_line(positions: &[Option<TokenId>], tokenizer: &Tokenizer) -> String {
     shown.collect()
 }
 
-/// What kind of text is asked for where the user does not say: the name of the schema's file, where the model knows
-/// it; else a molecule.
+/// What kind of text is asked for where the user does not say: the name of the schema's file, where the model
+/// knows it; else a molecule.
 fn kind_of(arguments: &Infill) -> String {
     let stem = match &arguments.grammar.json_schema {
         Some(JsonArgument::File(path)) => path.file_stem().and_then(|stem| stem.to_str()),

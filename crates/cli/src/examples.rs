@@ -1,6 +1,6 @@
-//! The examples below each command's help. They need no files, so that they can be tried anywhere. Their lines fit a
-//! terminal of 80 columns, since clap breaks longer ones, also within quotes. `tests/help.rs` runs them: those that end with
-//! another exit code than 0 say so in a comment.
+//! The examples below each command's help. They need no files, so that they can be tried anywhere. Their
+//! lines fit a terminal of 80 columns, since clap breaks longer ones, also within quotes. `tests/help.rs`
+//! runs them: those that end with another exit code than 0 say so in a comment.
 
 pub(crate) const COMMAND_LINE: &str = "\
 Examples:

@@ -99,8 +99,8 @@ fn generate_text(
     let text = writer.writer.finish(result.is_ok() && is_accepting)?;
     let (generation, found) = match result {
         Ok(found) => found,
-        // Ctrl-C breaks off a long pass of the model too, which is then an error. What has been written counts; there are
-        // no figures.
+        // Ctrl-C breaks off a long pass of the model too, which is then an error. What has been written
+        // counts; there are no figures.
         Err(_) if interrupt.is_pressed() => {
             if arguments.json {
                 let reason = FinishReason::Cancelled;
@@ -241,7 +241,8 @@ impl<'v> Held<'v> {
         }
     }
 
-    /// Whether a text that ended for `reason` is complete: in the language or, without a grammar, ended by the model.
+    /// Whether a text that ended for `reason` is complete: in the language or, without a grammar, ended by
+    /// the model.
     fn is_complete(&self, reason: FinishReason) -> bool {
         match self {
             Held::Grammar(_) => self.is_accepting(),

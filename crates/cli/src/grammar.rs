@@ -162,7 +162,8 @@ impl Source {
         self.schema.as_deref()
     }
 
-    /// Compiles for the tokens of `tokenizer`, and tells of keywords that are not enforced or probably misspelt.
+    /// Compiles for the tokens of `tokenizer`, and tells of keywords that are not enforced or probably
+    /// misspelt.
     pub(crate) fn compile(
         &self,
         tokenizer: &Tokenizer,
@@ -274,8 +275,8 @@ impl Origin {
         if let Origin::File(path) = self { source.file(path) } else { source }
     }
 
-    /// The error with the name of its source before it, unless its source frame has the name. An error in a schema's
-    /// pattern has a pointer, and its frame shows the pattern without the file.
+    /// The error with the name of its source before it, unless its source frame has the name. An error in a
+    /// schema's pattern has a pointer, and its frame shows the pattern without the file.
     fn name(&self, error: maskwright::Error) -> anyhow::Error {
         let is_named = match self {
             Origin::File(_) => error.path().is_some() && error.line().is_some() && error.pointer().is_none(),

@@ -198,8 +198,8 @@ impl TemplateText {
         Ok(parts(&self.text, &self.name)?.iter().any(counts))
     }
 
-    /// Whether the holes can be filled. A line end after the last line of a file that the grammar has no place for does
-    /// not count.
+    /// Whether the holes can be filled. A line end after the last line of a file that the grammar has no
+    /// place for does not count.
     pub(crate) fn check(&self, infiller: &Infiller) -> anyhow::Result<Checked> {
         let given = self.check_text(&self.text, infiller)?;
         if matches!(given, Checked::Impossible { .. })

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use anyhow::{Context, bail};
 pub(crate) use maskwright::debug::without_line_end;
 
-/// A text and what to call it: `text` itself, else the file, else standard input. `what` it is, for messages, and the
-/// `option` that gives it.
+/// A text and what to call it: `text` itself, else the file, else standard input. `what` it is, for messages,
+/// and the `option` that gives it.
 pub(crate) fn read(
     what: &str,
     option: &str,

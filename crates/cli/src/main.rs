@@ -1,10 +1,11 @@
 //! The maskwright command line.
 //!
-//! The top of the pipeline: reads files and arguments, calls the facade, the decoding loop and the models, and
-//! writes. Generated text (or, with `--json`, one object) goes to standard output, everything else to standard
-//! error; colours and progress bars only where there is a terminal.
+//! The top of the pipeline: reads files and arguments, calls the facade, the decoding loop and the models,
+//! and writes. Generated text (or, with `--json`, one object) goes to standard output, everything else to
+//! standard error; colours and progress bars only where there is a terminal.
 //!
-//! One module a command (`generate`, `check`, `mask`, `infill`, `tokenize`, `pull`, `completions`, `debug`), and one for each thing they share.
+//! One module a command (`generate`, `check`, `mask`, `infill`, `tokenize`, `pull`, `completions`, `debug`),
+//! and one for each thing they share.
 
 mod arguments;
 mod budget;

@@ -96,8 +96,8 @@ pub(crate) fn byte_tokenizer() -> anyhow::Result<Tokenizer> {
 /// Starts this program anew with one thread for the network, unless the user has said how many.
 ///
 /// The network reads the number of its threads from the environment when it first runs, and changing the
-/// environment of a running process is unsafe. With more than one thread a small network on a busy machine falls
-/// to a fraction of its speed. Where a program cannot be replaced (outside Unix), nothing is done.
+/// environment of a running process is unsafe. With more than one thread a small network on a busy machine
+/// falls to a fraction of its speed. Where a program cannot be replaced (outside Unix), nothing is done.
 pub(crate) fn ensure_one_thread() {
     #[cfg(unix)]
     {

@@ -14,7 +14,8 @@ pub(crate) enum Outcome {
     BadInput,
     /// Ended by Ctrl-C: exit code 130, as a shell says it.
     Interrupted,
-    /// Whoever read the output has closed it: exit code 141, as a shell says it of programs that a closed pipe ends.
+    /// Whoever read the output has closed it: exit code 141, as a shell says it of programs that a closed
+    /// pipe ends.
     OutputClosed,
 }
 

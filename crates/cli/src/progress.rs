@@ -1,5 +1,5 @@
-//! Progress: bars on a terminal, else lines. Long work prints a line every few seconds. A download first says where it
-//! comes from and goes to, then prints a line for each stage.
+//! Progress: bars on a terminal, else lines. Long work prints a line every few seconds. A download first says
+//! where it comes from and goes to, then prints a line for each stage.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -57,7 +57,8 @@ impl Progress {
     }
 }
 
-/// Does what may take seconds and cannot say how far it is: after two of them, says now and then that it is still at work.
+/// Does what may take seconds and cannot say how far it is: after two of them, says now and then that it is
+/// still at work.
 pub(crate) fn waiting<T>(work: impl FnOnce() -> T) -> T {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
@@ -96,7 +97,8 @@ impl Meter {
     /// The time between two lines.
     const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
-    /// Shows what is done (`title`) and how much of it, in numbers of `unit`. Nothing is shown before the first update.
+    /// Shows what is done (`title`) and how much of it, in numbers of `unit`. Nothing is shown before the
+    /// first update.
     pub(crate) fn new(title: &'static str, unit: &'static str) -> Meter {
         Meter::with_separator(title, unit, "/")
     }

@@ -47,8 +47,8 @@ pub(crate) fn read(arguments: &Generate) -> anyhow::Result<String> {
 
 /// Puts the prompt into the model's chat template (unless it is raw), and cuts it into tokens.
 ///
-/// Special tokens are recognised by their spelling, in the user's words too: who writes the prompt here is the
-/// one who runs the model.
+/// Special tokens are recognised by their spelling, in the user's words too: who writes the prompt here is
+/// the one who runs the model.
 pub(crate) fn prepare(
     arguments: &Generate,
     text: &str,
@@ -75,8 +75,9 @@ pub(crate) fn prepare(
     Ok(Prompt { ids: healed.kept_ids, healed: healed.prefix, whole: ids })
 }
 
-/// What the model reads before it fills a template: the prompt, if there is one, as [`prepare`] gives it. Where
-/// `needs_some`, the template begins with a hole, and the model must read something before it can write.
+/// What the model reads before it fills a template: the prompt, if there is one, as [`prepare`] gives it.
+/// Where `needs_some`, the template begins with a hole, and the model must read something before it can
+/// write.
 pub(crate) fn before_template(
     prompt: Option<&str>,
     needs_some: bool,
@@ -98,7 +99,8 @@ pub(crate) fn before_template(
 /// What to do instead of giving `generate` an empty prompt.
 const RAW: &str = "use --raw to let it begin anywhere";
 
-/// A prompt in the model's chat template; `None`, with a note, if it has none. What to do `instead` of an empty prompt.
+/// A prompt in the model's chat template; `None`, with a note, if it has none. What to do `instead` of an
+/// empty prompt.
 fn dialogue(
     system: Option<&str>,
     text: &str,

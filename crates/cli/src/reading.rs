@@ -1,5 +1,5 @@
-//! A model that reads long texts in steps of a fraction of a second: between them Ctrl-C is looked at, and a bar or lines
-//! tell how far it is.
+//! A model that reads long texts in steps of a fraction of a second: between them Ctrl-C is looked at, and a
+//! bar or lines tell how far it is.
 //!
 //! Steps cost little on a CPU: a token of a long pass takes about as long as one alone.
 
@@ -36,8 +36,8 @@ impl<M: LanguageModel> Reading<M> {
         self.has_answered.clone()
     }
 
-    /// Reads the tokens of `input` but some of the last, with a call of `on_step` after each step, and says how many it
-    /// has read.
+    /// Reads the tokens of `input` but some of the last, with a call of `on_step` after each step, and says
+    /// how many it has read.
     fn read_ahead(
         &mut self,
         input: &SequenceInput<'_>,

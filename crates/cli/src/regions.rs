@@ -84,7 +84,8 @@ fn fill(
     let text = writer.finish(is_complete)?;
     let regions = match result {
         Ok(regions) => Some(regions),
-        // Ctrl-C breaks off a long pass of the model too, which is then an error. What has been written counts.
+        // Ctrl-C breaks off a long pass of the model too, which is then an error. What has been written
+        // counts.
         Err(_) if interrupt.is_pressed() => None,
         Err(error) => return Err(Failure(format!("{:#}", anyhow::Error::new(error))).into()),
     };

@@ -1,7 +1,7 @@
 //! `generate --strategy best-of|beam|mcts|likeliest|smc|asap`: tries many texts, and writes one at the end.
 //!
-//! A search knows its text only when it is done, so nothing is streamed. A bar, or a line every few seconds, tells how
-//! far it is, and Ctrl-C ends it with the best text so far.
+//! A search knows its text only when it is done, so nothing is streamed. A bar, or a line every few seconds,
+//! tells how far it is, and Ctrl-C ends it with the best text so far.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -47,7 +47,8 @@ fn doubt(proof: Proof) -> Option<&'static str> {
     }
 }
 
-/// Refuses options of sampling that the strategy has no use for. The greedy one takes them as `sample` at temperature 0 does.
+/// Refuses options of sampling that the strategy has no use for. The greedy one takes them as `sample` at
+/// temperature 0 does.
 fn refuse_useless(arguments: &Generate) -> anyhow::Result<()> {
     use StrategyArgument::{Asap, BestOf, Greedy, Sample, Smc};
     for option in arguments.sampling.given() {
@@ -95,8 +96,9 @@ impl Search {
         Ok(Some(Search(search)))
     }
 
-    /// Searches, then hands the tokens of the best text to `held` and `on_token`, as [`maskwright_decode::generate`]
-    /// does one by one. The outcome has all texts and the tree. The steps have no times, since a search has none for a single token.
+    /// Searches, then hands the tokens of the best text to `held` and `on_token`, as
+    /// [`maskwright_decode::generate`] does one by one. The outcome has all texts and the tree. The steps
+    /// have no times, since a search has none for a single token.
     ///
     /// # Errors
     /// As the search's.

@@ -1,11 +1,11 @@
 //! What `generate --stats` tells: speed, what the masks cost, and what the model itself thought of them.
 //!
-//! The probability of the allowed tokens is that of section 5 of "Efficient Guided Generation for Large Language
-//! Models": how much of the model's own distribution, at temperature 1, the mask leaves at each step. Near 1 the
-//! model wanted what the grammar wants; near 0 it was made to write something else.
+//! The probability of the allowed tokens is that of section 5 of "Efficient Guided Generation for Large
+//! Language Models": how much of the model's own distribution, at temperature 1, the mask leaves at each
+//! step. Near 1 the model wanted what the grammar wants; near 0 it was made to write something else.
 //!
-//! What was not measured is left out, and `null` in JSON: a zero would look like a figure. Searches read many texts at
-//! once, so no step of theirs has times.
+//! What was not measured is left out, and `null` in JSON: a zero would look like a figure. Searches read many
+//! texts at once, so no step of theirs has times.
 
 use std::fmt;
 use std::time::Duration;
@@ -24,7 +24,8 @@ pub(crate) struct Statistics<'a> {
     generation: &'a Generation,
     summary: Summary,
     n_prompt: usize,
-    /// What is known of a search; `None` if each step was measured, as [`maskwright_decode::generate`] does it.
+    /// What is known of a search; `None` if each step was measured, as [`maskwright_decode::generate`] does
+    /// it.
     search: Option<Found>,
     /// Mask times of the steps that had one, ascending.
     masks: Vec<Duration>,
@@ -76,7 +77,8 @@ impl<'a> Statistics<'a> {
         Some(self.masks.iter().sum::<Duration>() / n_masks)
     }
 
-    /// As a JSON object; with every step if `with_steps`. Times are in microseconds, and `null` where none was measured.
+    /// As a JSON object; with every step if `with_steps`. Times are in microseconds, and `null` where none
+    /// was measured.
     pub(crate) fn to_json(&self, with_steps: bool) -> Value {
         let micros = |time: Option<Duration>| time.map(microseconds);
         let mut value = json!({

@@ -21,8 +21,9 @@ pub(crate) struct TextWriter {
 }
 
 impl TextWriter {
-    /// Writes to standard output, unless it `is_silent`. Holds the text back until `may_start` is true or the text ends: a text
-    /// may begin before its model has read the prompt, and on a terminal the progress would appear in the middle of it.
+    /// Writes to standard output, unless it `is_silent`. Holds the text back until `may_start` is true or the
+    /// text ends: a text may begin before its model has read the prompt, and on a terminal the progress would
+    /// appear in the middle of it.
     pub(crate) fn new(is_silent: bool, may_start: Option<Rc<Cell<bool>>>) -> TextWriter {
         let stream = (!is_silent).then(|| TextStream::new(io::stdout()));
         TextWriter { stream, text: Vec::new(), n_streamed: 0, may_start, failure: None }

@@ -24,8 +24,8 @@ pub(crate) fn write(trace: &Trace, path: &Path) -> anyhow::Result<()> {
     std::fs::write(path, trace.html()).with_context(|| format!("{}", path.display()))
 }
 
-/// The steps of a generation. `matcher` is the grammar's session before it, if there is a grammar; the text begins with `n_repeated` bytes
-/// of the prompt, which the grammar does not read.
+/// The steps of a generation. `matcher` is the grammar's session before it, if there is a grammar; the text
+/// begins with `n_repeated` bytes of the prompt, which the grammar does not read.
 ///
 /// # Errors
 /// If the session reaches a limit.

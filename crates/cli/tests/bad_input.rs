@@ -164,7 +164,8 @@ fn a_schema_that_is_not_json_is_shown() {
     refused(&["check", "--text", "1", "--json-schema", &path], &says);
 }
 
-/// A reference to a sibling by its file name ended in "leads out of the document", and there was no way to give it.
+/// A reference to a sibling by its file name ended in "leads out of the document", and there was no way to
+/// give it.
 #[test]
 fn references_to_other_files() {
     let folder = tempfile::tempdir().unwrap();

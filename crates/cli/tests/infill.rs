@@ -1,4 +1,5 @@
-//! `maskwright infill`: templates filled without a model and by a small network, canvases by the built-in diffusion model.
+//! `maskwright infill`: templates filled without a model and by a small network, canvases by the built-in
+//! diffusion model.
 
 mod common;
 

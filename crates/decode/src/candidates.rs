@@ -48,8 +48,8 @@ pub struct Candidate {
 }
 
 impl Candidates {
-    /// The `n` likeliest tokens of a row of logits, as the model gave them. Logits that are not finite are of no token. Takes time
-    /// linear in the row, for few tokens.
+    /// The `n` likeliest tokens of a row of logits, as the model gave them. Logits that are not finite are of
+    /// no token. Takes time linear in the row, for few tokens.
     #[must_use]
     pub fn of(logits: &[f32], mask: &[u32], n: usize) -> Candidates {
         let finite =

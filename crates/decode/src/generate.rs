@@ -1,8 +1,8 @@
 //! The generation loop: mask, sample, accept, forward, until the text ends.
 //!
 //! A token is *fed* when the model has read it. The loop keeps the tokens that are accepted but not yet fed
-//! and feeds them in one forward pass when it needs logits; so a run of forced tokens (jump-forward) costs one
-//! pass together with the token before it, and forced tokens at the very start ride on the prompt's pass.
+//! and feeds them in one forward pass when it needs logits; so a run of forced tokens (jump-forward) costs
+//! one pass together with the token before it, and forced tokens at the very start ride on the prompt's pass.
 //!
 //! Rejected: feeding each token as soon as it is accepted. It is simpler, but forced tokens then cost a pass
 //! each and the last token's logits are computed for nothing.
@@ -47,13 +47,14 @@ pub struct GenerateConfig {
     /// Whether to measure the probability that the model gave to the allowed tokens at every step. Costs an
     /// exponential per vocabulary entry and step, and a mask for every forced token.
     pub measure_mass: bool,
-    /// How many of the model's likeliest tokens are kept at every step, and as many of those that were allowed; 0: none. More than 0
-    /// needs `measure_mass`.
+    /// How many of the model's likeliest tokens are kept at every step, and as many of those that were
+    /// allowed; 0: none. More than 0 needs `measure_mass`.
     pub n_candidates: usize,
 }
 
 impl Default for GenerateConfig {
-    /// Up to 256 tokens, sampled at temperature 1, with jump-forward and without measuring; no end-of-text id.
+    /// Up to 256 tokens, sampled at temperature 1, with jump-forward and without measuring; no end-of-text
+    /// id.
     fn default() -> Self {
         GenerateConfig {
             max_tokens: 256,
@@ -143,7 +144,8 @@ pub struct Generation {
     pub finish_reason: FinishReason,
     /// One entry for each generated token, end of text included.
     pub steps: Vec<StepStatistics>,
-    /// The same of the likeliest tokens at each, if [`GenerateConfig::n_candidates`] asks for them; else empty.
+    /// The same of the likeliest tokens at each, if [`GenerateConfig::n_candidates`] asks for them; else
+    /// empty.
     pub candidates: Vec<Candidates>,
 }
 
@@ -217,8 +219,8 @@ struct Run<'a, 'c> {
     n_prompt: usize,
     /// Accepted, not yet fed: what the next forward pass reads.
     pending: Vec<TokenId>,
-    /// Forced steps whose logits have not been computed yet, oldest first, with the mask before each. They are
-    /// the last `unmeasured.len()` tokens of `pending`.
+    /// Forced steps whose logits have not been computed yet, oldest first, with the mask before each. They
+    /// are the last `unmeasured.len()` tokens of `pending`.
     unmeasured: Vec<(usize, Vec<u32>)>,
     generation: Generation,
 }

@@ -1,9 +1,9 @@
 //! Token healing: undoing the accident of where a prompt was cut.
 //!
-//! A prompt that ends in `http:` is tokenised with `:` as its last token, but the model has learnt `://` as one
-//! token and finds `//` after a lone `:` unlikely. So the last tokens are taken back and their bytes become a
-//! required prefix of the generated text ([`PrefixConstraint`](crate::PrefixConstraint)); the model then picks
-//! the segmentation itself. The text is the same, byte for byte.
+//! A prompt that ends in `http:` is tokenised with `:` as its last token, but the model has learnt `://` as
+//! one token and finds `//` after a lone `:` unlikely. So the last tokens are taken back and their bytes
+//! become a required prefix of the generated text ([`PrefixConstraint`](crate::PrefixConstraint)); the model
+//! then picks the segmentation itself. The text is the same, byte for byte.
 //!
 //! Rejected: always taking back one token (guidance's first rule). It regenerates where nothing can be gained
 //! and misses tokens that span two of the prompt's.
@@ -24,7 +24,8 @@ pub trait TokenText {
     /// One more than the largest id.
     fn n_tokens(&self) -> usize;
 
-    /// The bytes that a token stands for; `None` for special tokens, ids without a token, and ids out of range.
+    /// The bytes that a token stands for; `None` for special tokens, ids without a token, and ids out of
+    /// range.
     fn text(&self, id: TokenId) -> Option<&[u8]>;
 }
 

@@ -7,11 +7,13 @@
 //! * [`LanguageModel`]: logits for a batch of sequences, with a cache that can be truncated and forked.
 //! * [`Constraint`]: what a sampler needs of a session; [`GrammarConstraint`] is the engine's,
 //!   [`Unconstrained`] allows everything.
-//! * [`Sampler`]: greedy or sampling with temperature, top-k, top-p and min-p, the same for a seed everywhere.
+//! * [`Sampler`]: greedy or sampling with temperature, top-k, top-p and min-p, the same for a seed
+//!   everywhere.
 //! * [`generate()`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
-//! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`adaptive_samples`]: searches
-//!   over many texts, each returned with its likelihood.
-//! * [`fill_canvases`]: masked diffusion over a [`DiffusionModel`]; [`fill_regions`]: holes filled by a causal model.
+//! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`adaptive_samples`]:
+//!   searches over many texts, each returned with its likelihood.
+//! * [`fill_canvases`]: masked diffusion over a [`DiffusionModel`]; [`fill_regions`]: holes filled by a
+//!   causal model.
 //! * [`asked_step`], [`chosen_step`], [`branches`]: what happened, as a [`Trace`](maskwright_trace::Trace).
 //! * [`heal_prompt`] and [`PrefixConstraint`]: token healing at the end of a prompt.
 //! * [`RandomModel`]: random logits with a seed, the hardest test of a constraint.

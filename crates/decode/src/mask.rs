@@ -63,7 +63,8 @@ pub fn apply_mask(logits: &mut [f32], mask: &[u32]) -> usize {
 /// The probability, between 0 and 1, that the model itself gives to the allowed tokens: the sum over them of
 /// softmax(logits) at temperature 1 (section 5 of "Efficient Guided Generation for Large Language Models").
 ///
-/// `logits` are those of the model, before [`apply_mask`]. NaN counts as minus infinity; 0 if no logit is finite.
+/// `logits` are those of the model, before [`apply_mask`]. NaN counts as minus infinity; 0 if no logit is
+/// finite.
 ///
 /// # Examples
 /// ```

@@ -4,8 +4,8 @@
 //! Beam search, tree search and speculative decoding need logits at several positions of one call and must
 //! undo tokens cheaply; both are in the trait rather than in an extension, so that every model has them.
 //!
-//! Rejected: one model object per sequence, each with its own cache (candle's and mistral.rs's shape). A batch
-//! then cannot share the matrix products, and a fork has to copy the model handle.
+//! Rejected: one model object per sequence, each with its own cache (candle's and mistral.rs's shape). A
+//! batch then cannot share the matrix products, and a fork has to copy the model handle.
 
 use std::{error::Error, fmt};
 
@@ -72,8 +72,8 @@ impl<'a> SequenceInput<'a> {
     }
 }
 
-/// How many of its tokens a sequence that has read `read` keeps when it reads `whole` instead: those that both begin with,
-/// but not the last of `whole`, which is read again for its logits.
+/// How many of its tokens a sequence that has read `read` keeps when it reads `whole` instead: those that
+/// both begin with, but not the last of `whole`, which is read again for its logits.
 pub(crate) fn n_kept(read: &[TokenId], whole: &[TokenId]) -> usize {
     let n_common = read.iter().zip(whole).take_while(|(old, new)| old == new).count();
     n_common.min(whole.len().saturating_sub(1))

@@ -9,8 +9,8 @@ use crate::{
 
 /// The language of `inner` with `prefix` put in front of every text.
 ///
-/// Exact: while the prefix is owed, a token is allowed iff it is a prefix of what is owed, or what is owed is a
-/// prefix of it and the inner constraint accepts the rest of its bytes. Tokens without text are not allowed
+/// Exact: while the prefix is owed, a token is allowed iff it is a prefix of what is owed, or what is owed is
+/// a prefix of it and the inner constraint accepts the rest of its bytes. Tokens without text are not allowed
 /// there. Afterwards every call goes to the inner constraint.
 ///
 /// While the prefix is owed a mask costs O(vocabulary) and a question to the inner constraint for each token

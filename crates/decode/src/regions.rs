@@ -1,11 +1,12 @@
 //! The holes of a template filled by a causal model, such that the whole is in the language.
 //!
-//! The model reads what stands in front of a hole (with the holes before it filled) and writes it token by token. The
-//! mask of every token comes from the [`Template`], so the text after the hole and the other holes count from the
-//! first token on. A model with fill-in-the-middle tokens reads the text after the hole too.
+//! The model reads what stands in front of a hole (with the holes before it filled) and writes it token by
+//! token. The mask of every token comes from the [`Template`], so the text after the hole and the other holes
+//! count from the first token on. A model with fill-in-the-middle tokens reads the text after the hole too.
 //!
-//! A hole ends when the model picks an end-of-text token where the template allows the hole to end; or, for models that
-//! never learned to stop in the middle of a text, when the token it likes is how the text after the hole begins.
+//! A hole ends when the model picks an end-of-text token where the template allows the hole to end; or, for
+//! models that never learned to stop in the middle of a text, when the token it likes is how the text after
+//! the hole begins.
 
 use std::ops::ControlFlow;
 
@@ -18,7 +19,8 @@ use crate::mask::{apply_mask, is_allowed, mask_len};
 use crate::model::{LanguageModel, Logits, SequenceId, SequenceInput, n_kept};
 use crate::sampler::{Sampler, SamplerConfig};
 
-/// The tokens around what a fill-in-the-middle model reads: prefix, text in front, suffix, text after, middle.
+/// The tokens around what a fill-in-the-middle model reads: prefix, text in front, suffix, text after,
+/// middle.
 ///
 /// # Examples
 /// ```
@@ -37,7 +39,8 @@ pub struct MiddleTokens {
     pub middle: TokenId,
 }
 
-/// What families of models call them: Qwen2.5-Coder and others, StarCoder, Granite, Code Llama, DeepSeek-Coder.
+/// What families of models call them: Qwen2.5-Coder and others, StarCoder, Granite, Code Llama,
+/// DeepSeek-Coder.
 const MIDDLE_TOKENS: [[&str; 3]; 5] = [
     ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],
     ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
@@ -51,8 +54,8 @@ const MIDDLE_TOKENS: [[&str; 3]; 5] = [
 ];
 
 impl MiddleTokens {
-    /// The tokens of a tokenizer, by their usual names among its special tokens. That it has them doesn't mean that every model
-    /// with this tokenizer was trained with them.
+    /// The tokens of a tokenizer, by their usual names among its special tokens. That it has them doesn't
+    /// mean that every model with this tokenizer was trained with them.
     #[must_use]
     pub fn of(tokenizer: &Tokenizer) -> Option<MiddleTokens> {
         MIDDLE_TOKENS.iter().find_map(|names| {
@@ -96,20 +99,21 @@ pub struct FilledRegion {
     pub is_ended: bool,
 }
 
-/// Fills the holes of a template from left to right, such that the whole stays in the language of `infiller`. The bytes
-/// of the whole text go to `on_text` as they are known, from the first to the last; `Break` ends it there, and then the
-/// last region is not ended or some are missing.
+/// Fills the holes of a template from left to right, such that the whole stays in the language of `infiller`.
+/// The bytes of the whole text go to `on_text` as they are known, from the first to the last; `Break` ends it
+/// there, and then the last region is not ended or some are missing.
 ///
-/// A hole with a limit ([`Hole::AtMost`], [`Hole::Exactly`]) always ends within it. A [`Hole::Any`] gets at most
-/// [`RegionsConfig::max_tokens`] tokens, and at most half of the room in the model's context; then it is closed with few
-/// more. Limited holes cost more per token, because every completion within the limit is tracked.
+/// A hole with a limit ([`Hole::AtMost`], [`Hole::Exactly`]) always ends within it. A [`Hole::Any`] gets at
+/// most [`RegionsConfig::max_tokens`] tokens, and at most half of the room in the model's context; then it is
+/// closed with few more. Limited holes cost more per token, because every completion within the limit is
+/// tracked.
 ///
-/// The prompt is what the model reads first, such as a beginning-of-text token or an instruction. The model reads each
-/// token once, unless the text before a hole is tokenized differently the second time.
+/// The prompt is what the model reads first, such as a beginning-of-text token or an instruction. The model
+/// reads each token once, unless the text before a hole is tokenized differently the second time.
 ///
 /// # Errors
-/// If the template is impossible, a text does not fit into the model's context or cannot be encoded, a hole is the first
-/// that there is to read, or the model or the template fails.
+/// If the template is impossible, a text does not fit into the model's context or cannot be encoded, a hole
+/// is the first that there is to read, or the model or the template fails.
 pub fn fill_regions(
     model: &mut dyn LanguageModel,
     tokenizer: &Tokenizer,
@@ -216,8 +220,8 @@ impl Run<'_> {
         self.write_tokens(&mut template, &mut whole, n_tokens, next)
     }
 
-    /// The template of the last region's end, and its limit: the fewest tokens that end the hole, up to a factor of 2, and
-    /// at most `room`.
+    /// The template of the last region's end, and its limit: the fewest tokens that end the hole, up to a
+    /// factor of 2, and at most `room`.
     fn shortest_end(&self, room: usize, after: &[Part]) -> Result<(Template, usize), DecodeError> {
         let mut n_tokens = room.min(1);
         loop {
@@ -245,8 +249,9 @@ impl Run<'_> {
         self.regions.last().is_some_and(|region| region.is_ended)
     }
 
-    /// Lets the model write at most `n_tokens` tokens into the first hole of `template`, unless it ends the hole before,
-    /// by an end-of-text token or by `next`. It has to read `whole`. `Break` if the caller breaks off.
+    /// Lets the model write at most `n_tokens` tokens into the first hole of `template`, unless it ends the
+    /// hole before, by an end-of-text token or by `next`. It has to read `whole`. `Break` if the caller
+    /// breaks off.
     fn write_tokens(
         &mut self,
         template: &mut Template,
@@ -270,9 +275,10 @@ impl Run<'_> {
             if n_allowed == 0 {
                 return Err(Kind::ImpossibleTemplate { hole }.into());
             }
-            // What it likes is taken where it is allowed, and drawn again from the allowed tokens where it is not. Without
-            // top-k, top-p and min-p that is the distribution of one draw from the allowed tokens. With them it is not:
-            // the first draw is filtered before the mask, and the second one after it.
+            // What it likes is taken where it is allowed, and drawn again from the allowed tokens where it is
+            // not. Without top-k, top-p and min-p that is the distribution of one draw from the allowed
+            // tokens. With them it is not: the first draw is filtered before the mask, and the second one
+            // after it.
             let allowed = liked.filter(|&id| is_allowed(&self.mask, id));
             let id = match allowed.or_else(|| self.sampler.sample(&row)) {
                 Some(id) => id,

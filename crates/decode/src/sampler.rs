@@ -1,14 +1,16 @@
 //! Picks a token from a row of logits: greedily, or at random after the usual filters.
 //!
 //! The order is temperature, top-k, top-p, min-p, each over what the one before left (Hugging Face
-//! transformers' order; llama.cpp applies the temperature last, so the same settings keep more tokens here when
-//! the temperature is above 1). Masks come before all of it: a filter never sees a token that is not allowed.
+//! transformers' order; llama.cpp applies the temperature last, so the same settings keep more tokens here
+//! when the temperature is above 1). Masks come before all of it: a filter never sees a token that is not
+//! allowed.
 //!
 //! Ties are broken by the lower id, so a result never depends on the order of a partial sort. Cost: one pass
 //! over the vocabulary for greedy and plain sampling; top-k and top-p sort only the tokens they look at.
 //!
-//! Rejected: sampling through candle's `LogitsProcessor` (this crate has no candle, and it cannot be told which
-//! tokens are allowed), and a softmax over the vocabulary in `f32` (sums over 100,000 tokens drift; `f64` is free).
+//! Rejected: sampling through candle's `LogitsProcessor` (this crate has no candle, and it cannot be told
+//! which tokens are allowed), and a softmax over the vocabulary in `f32` (sums over 100,000 tokens drift;
+//! `f64` is free).
 
 use std::cmp::Ordering;
 
@@ -114,8 +116,8 @@ impl Sampler {
         &self.config
     }
 
-    /// The id of a token with a finite logit; `None` if there is none (NaN and minus infinity don't count, and
-    /// plus infinity counts as the largest finite number).
+    /// The id of a token with a finite logit; `None` if there is none (NaN and minus infinity don't count,
+    /// and plus infinity counts as the largest finite number).
     pub fn sample(&mut self, logits: &[f32]) -> Option<TokenId> {
         let (best_id, largest) = largest(logits)?;
         if self.config.temperature == 0.0 {

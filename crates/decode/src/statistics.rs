@@ -22,8 +22,8 @@ pub struct StepStatistics {
     pub sample: Duration,
     /// Time for the constraint to take the token, forced tokens looked up included.
     pub accept: Duration,
-    /// Time of the forward pass that gave this token's logits; zero for all but one of a run of forced tokens.
-    /// The first step's is the prompt's.
+    /// Time of the forward pass that gave this token's logits; zero for all but one of a run of forced
+    /// tokens. The first step's is the prompt's.
     pub forward: Duration,
     /// The probability that the model gave to the allowed tokens, at temperature 1; absent if it was not
     /// measured.
@@ -56,8 +56,9 @@ pub struct Summary {
     pub forward: Duration,
     /// The mean over the steps that measured it.
     pub mean_allowed_mass: Option<f64>,
-    /// What the constraint cost the text, in nats: the sum of -ln of the allowed probability over the steps that measured it. The
-    /// model alone would write only texts whose tokens the constraint allows with probability e to the minus that, going this way.
+    /// What the constraint cost the text, in nats: the sum of -ln of the allowed probability over the steps
+    /// that measured it. The model alone would write only texts whose tokens the constraint allows with
+    /// probability e to the minus that, going this way.
     pub cost_nats: Option<f64>,
 }
 

@@ -1,4 +1,5 @@
-//! What happened in a generation or a search, as the steps and branches of a [`Trace`](maskwright_trace::Trace).
+//! What happened in a generation or a search, as the steps and branches of a
+//! [`Trace`](maskwright_trace::Trace).
 
 use std::collections::HashMap;
 
@@ -11,8 +12,8 @@ use crate::search::{ExploredToken, SearchOutcome};
 
 /// A step before its token is known: what the model wanted, and why some of it is refused.
 ///
-/// `matcher` is the session before the token; without one there is no place and no reason. Without a `tokenizer` tokens are
-/// shown by their ids.
+/// `matcher` is the session before the token; without one there is no place and no reason. Without a
+/// `tokenizer` tokens are shown by their ids.
 ///
 /// # Errors
 /// If the session reaches a limit.
@@ -68,15 +69,15 @@ pub fn chosen_step(step: Step, id: TokenId, is_end: bool, tokenizer: Option<&Tok
     }
 }
 
-/// The tags, tools and arguments of a text, as far as they are known by their marks. `matcher` is the session before the first of `steps`,
-/// whose text begins with `n_repeated` bytes that the session does not read.
+/// The tags, tools and arguments of a text, as far as they are known by their marks. `matcher` is the session
+/// before the first of `steps`, whose text begins with `n_repeated` bytes that the session does not read.
 #[must_use]
 pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec<Region> {
     let Some(words) = matcher.grammar().words() else { return Vec::new() };
     let mut text = matcher.text();
     let n_before = text.len();
-    // Where each step begins in the session's text, which has special tokens by their names, and in that of the steps; and how much of it the
-    // session reads.
+    // Where each step begins in the session's text, which has special tokens by their names, and in that of
+    // the steps; and how much of it the session reads.
     let mut places = Vec::with_capacity(steps.len());
     let (mut n_shown, mut n_left) = (0, n_repeated);
     for step in steps {
@@ -104,8 +105,8 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
     found.into_iter().filter(|region| !is_over(region)).map(region).collect()
 }
 
-/// Removes what looks like a JSON value and is free text, as the session says. `places`: where each step begins in the session's text and in
-/// that of the steps, and how much of its text the session reads.
+/// Removes what looks like a JSON value and is free text, as the session says. `places`: where each step
+/// begins in the session's text and in that of the steps, and how much of its text the session reads.
 fn forget_free_text(
     found: &mut Vec<TextRegion>,
     mut session: Matcher,
@@ -135,8 +136,8 @@ fn forget_free_text(
 /// The most branches of a tree that is shown.
 const MOST_BRANCHES: usize = 3_000;
 
-/// The tree of a search, and how many of its branches are left out. A large tree keeps the text that was found, other finished texts and
-/// the likeliest branches.
+/// The tree of a search, and how many of its branches are left out. A large tree keeps the text that was
+/// found, other finished texts and the likeliest branches.
 ///
 /// After a search that was broken off, no branch counts as given up.
 #[must_use]

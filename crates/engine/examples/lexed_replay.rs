@@ -1,6 +1,7 @@
-//! Replays programs token by token under a Lark grammar and compares the verdicts with those of Lark's basic lexer.
-//! `cargo run --release -p maskwright-engine --example lexed_replay -- go llama2 [basic|contextual [N]]`; the data folder
-//! is `MASKWRIGHT_SHARED`, or `../shared` beside the workspace.
+//! Replays programs token by token under a Lark grammar and compares the verdicts with those of Lark's basic
+//! lexer.
+//! `cargo run --release -p maskwright-engine --example lexed_replay -- go llama2 [basic|contextual [N]]`; the
+//! data folder is `MASKWRIGHT_SHARED`, or `../shared` beside the workspace.
 #![allow(clippy::print_stdout, reason = "an example tells what it finds")]
 
 use std::path::PathBuf;

@@ -17,7 +17,8 @@
 //! * `reader`: one interface over the two readers.
 //! * `bytes` and `lexed`: the two readers. The first steps terminals byte by byte, the second reads the
 //!   tokens of a lexer.
-//! * `parser`: rules over terminals, as configurations (sets of readings, hash-consed) over a graph-structured stack.
+//! * `parser`: rules over terminals, as configurations (sets of readings, hash-consed) over a
+//!   graph-structured stack.
 //! * `shared`: what all grammars of a compiler share.
 //! * `spelling` and `rows`: what one terminal costs in tokens, and what it says about the vocabulary.
 //! * `ground`: errors, limits, memory, masks.

@@ -1,7 +1,7 @@
 //! The two readers, with one interface: what the bytes of texts lead to.
 //!
-//! A reader has a [`Parser`], which knows the rules, and adds what is known of bytes. Configurations of the two readers are
-//! numbered apart: one is good for its own reader only.
+//! A reader has a [`Parser`], which knows the rules, and adds what is known of bytes. Configurations of the
+//! two readers are numbered apart: one is good for its own reader only.
 
 mod ends;
 
@@ -79,8 +79,8 @@ impl Reader {
     /// The configuration after `bytes`, read at once; `None` if no word of the language goes on so.
     ///
     /// # Errors
-    /// If a limit is reached; then nothing has changed. Limits on searches for a completion are met at the end of the
-    /// bytes only.
+    /// If a limit is reached; then nothing has changed. Limits on searches for a completion are met at the
+    /// end of the bytes only.
     pub(crate) fn step_all(
         &mut self,
         config: ConfigId,
@@ -185,8 +185,8 @@ impl Reader {
         }
     }
 
-    /// What may come next by name: tokens that the grammar names by their ids; of a lexed grammar its terminals, none inside of a token
-    /// that no terminal can end as it stands.
+    /// What may come next by name: tokens that the grammar names by their ids; of a lexed grammar its
+    /// terminals, none inside of a token that no terminal can end as it stands.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -209,8 +209,8 @@ impl Reader {
         }
     }
 
-    /// The sequences of terminals that tokens span after `text`; `None` if no text of the language begins with it, or the
-    /// grammar is not lexed.
+    /// The sequences of terminals that tokens span after `text`; `None` if no text of the language begins
+    /// with it, or the grammar is not lexed.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -263,8 +263,8 @@ impl Reader {
         }
     }
 
-    /// Makes what a panic left in the middle of a call usable again. What only grows (configurations, stacks, a lexer's
-    /// hypotheses) is whole up to its last entry; all else is dropped.
+    /// Makes what a panic left in the middle of a call usable again. What only grows (configurations, stacks,
+    /// a lexer's hypotheses) is whole up to its last entry; all else is dropped.
     pub(crate) fn recover(&mut self) {
         match self {
             Reader::Bytes(reader) => reader.recover(),
@@ -337,7 +337,8 @@ impl Terminals {
         }
     }
 
-    /// Whether a search for completions may miss some: with the contextual lexer, tokens ahead are read strictly.
+    /// Whether a search for completions may miss some: with the contextual lexer, tokens ahead are read
+    /// strictly.
     pub(crate) fn may_miss_completions(&self) -> bool {
         matches!(self, Terminals::Lexed(tables) if tables.is_contextual)
     }

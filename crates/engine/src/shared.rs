@@ -1,5 +1,5 @@
-//! What the grammars of one compiler share: the automata of terminals, their rows, what they cost in tokens, and the
-//! account of memory.
+//! What the grammars of one compiler share: the automata of terminals, their rows, what they cost in tokens,
+//! and the account of memory.
 
 use std::sync::Arc;
 
@@ -105,8 +105,8 @@ impl Shared {
         *self.automata.lock() = AutomatonCache::new(&self.limits);
     }
 
-    /// What grammars share for sessions whose texts end with more tokens, which are sorted. If none of these matches as text,
-    /// that is all but the vocabulary.
+    /// What grammars share for sessions whose texts end with more tokens, which are sorted. If none of these
+    /// matches as text, that is all but the vocabulary.
     ///
     /// # Errors
     /// If an id is not in range.

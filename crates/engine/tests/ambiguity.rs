@@ -67,8 +67,9 @@ fn the_work_of_a_byte_is_bounded() {
     assert!(error.is_limit() && error.to_string().contains("10000"), "{error}");
 }
 
-/// `start: start start | "a"` ended in a limit error after 600 bytes, and its relatives after 200 to 1,600. Most of them now
-/// take the same few readings at each byte, and the others no more than there are bytes before it.
+/// `start: start start | "a"` ended in a limit error after 600 bytes, and its relatives after 200 to 1,600.
+/// Most of them now take the same few readings at each byte, and the others no more than there are bytes
+/// before it.
 #[test]
 fn ambiguous_lists_of_any_length_are_read() {
     // By grammar: the text, and how many calls a byte may lead to.
@@ -124,8 +125,8 @@ enum Part {
 /// The rules, each by its alternatives.
 type Rules = Vec<Vec<Vec<Part>>>;
 
-/// Few letters and rules that call each other everywhere, so that many texts can be read in many ways; and alternatives that
-/// begin or end with a letter, so that it matters how many rules are still open.
+/// Few letters and rules that call each other everywhere, so that many texts can be read in many ways; and
+/// alternatives that begin or end with a letter, so that it matters how many rules are still open.
 fn arb_rules() -> impl Strategy<Value = Rules> {
     let letter = || prop::sample::select(vec!['a', 'a', 'b', 'c']).prop_map(Part::Letter);
     let call = || {

@@ -1,4 +1,5 @@
-//! Limits on tokens beside the naive reference: sessions that end in time, numbers that are those of completions, masks that say what they lack.
+//! Limits on tokens beside the naive reference: sessions that end in time, numbers that are those of
+//! completions, masks that say what they lack.
 //!
 //! `PROPTEST_CASES=10000 cargo test --release -p maskwright-engine --test budget` runs the full campaign.
 
@@ -30,7 +31,8 @@ fn cases() -> ProptestConfig {
     }
 }
 
-/// Some random grammars are so ambiguous that a byte takes tenths of a second until it is refused: they say nothing here.
+/// Some random grammars are so ambiguous that a byte takes tenths of a second until it is refused: they say
+/// nothing here.
 fn limits() -> Limits {
     Limits { max_calls: 5_000, ..Limits::default() }
 }
@@ -115,8 +117,9 @@ struct Counts {
     lost: Cell<u64>,
 }
 
-/// Walks by `choices` along the masks under a limit of `spare` more tokens than are needed. The text is never stuck, and complete in time; no mask has a
-/// token after which no completion fits, and one that says that it is exact lacks none.
+/// Walks by `choices` along the masks under a limit of `spare` more tokens than are needed. The text is never
+/// stuck, and complete in time; no mask has a token after which no completion fits, and one that says that it
+/// is exact lacks none.
 fn walk_in_time(
     grammar: &Grammar,
     vocabulary: &Arc<Vocabulary>,
@@ -169,8 +172,8 @@ fn walk_in_time(
     Ok(())
 }
 
-/// Counts beyond what a few tokens can see are told apart where a completion takes more tokens than that: within
-/// one text, and between grammars of one compiler.
+/// Counts beyond what a few tokens can see are told apart where a completion takes more tokens than that:
+/// within one text, and between grammars of one compiler.
 #[test]
 fn large_counts_are_told_apart() {
     let tokens = ["x", "xx", "\"", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
@@ -206,7 +209,8 @@ proptest! {
     }
 }
 
-/// Texts that follow masks under a limit are complete in time, whatever is drawn from them, from the least limit that is taken on.
+/// Texts that follow masks under a limit are complete in time, whatever is drawn from them, from the least
+/// limit that is taken on.
 #[test]
 fn texts_end_in_time() {
     let counts = Counts::default();
@@ -253,8 +257,8 @@ fn texts_end_behind_empty_members() {
     }
 }
 
-/// A list seems to begin with itself where members are counted that no text can have there. What it can begin with was looked for
-/// without an end.
+/// A list seems to begin with itself where members are counted that no text can have there. What it can begin
+/// with was looked for without an end.
 #[test]
 fn lists_that_seem_to_begin_with_themselves() {
     let mut builder = GrammarBuilder::new();

@@ -1,9 +1,10 @@
 //! Limits on tokens of lexed grammars beside the naive reference: breadth-first search over texts and tokens.
 //!
-//! The search goes by texts and reads each with the engine without a limit, whose masks `lexed.rs` checks against the
-//! definition. It knows nothing of hypotheses or ways.
+//! The search goes by texts and reads each with the engine without a limit, whose masks `lexed.rs` checks
+//! against the definition. It knows nothing of hypotheses or ways.
 //!
-//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-engine --test budget_lexed` runs the full campaign.
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-engine --test budget_lexed` runs the full
+//! campaign.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
 
@@ -70,7 +71,8 @@ enum Found {
     Never,
 }
 
-/// By levels: all texts that so many tokens make, as long as a word can begin with them; up to `max_ahead` tokens.
+/// By levels: all texts that so many tokens make, as long as a word can begin with them; up to `max_ahead`
+/// tokens.
 fn reference(start: &Matcher, n_ordinary: usize, max_ahead: usize) -> Result<Found, Error> {
     let max_ahead = max_ahead.min(MAX_AHEAD);
     let mut level: HashMap<Vec<u8>, Matcher> = HashMap::from([(Vec::new(), start.clone())]);
@@ -105,7 +107,8 @@ fn reference(start: &Matcher, n_ordinary: usize, max_ahead: usize) -> Result<Fou
     Ok(Found::MoreThan(max_ahead + 1))
 }
 
-/// The value, unless a search of the engine reached its limit: then the case doesn't count as judged, and another is drawn.
+/// The value, unless a search of the engine reached its limit: then the case doesn't count as judged, and
+/// another is drawn.
 fn within_limits<T>(result: Result<T, Error>) -> Result<T, TestCaseError> {
     result.map_err(|error| match error.is_limit() {
         true => TestCaseError::reject("a search reached its limit"),
@@ -144,7 +147,8 @@ fn check_least(matcher: &Matcher, n_ordinary: usize) -> Result<Option<usize>, Te
     Ok(Some(least.n_tokens))
 }
 
-/// Walks along a text that the choices make; checks each place, and the mask under limits around the number there.
+/// Walks along a text that the choices make; checks each place, and the mask under limits around the number
+/// there.
 fn check(
     source: &str,
     (is_indented, lexer): (bool, LexerKind),
@@ -432,8 +436,8 @@ fn a_completion_ends_where_the_text_is_complete() {
     assert!(rest.is_terminated());
 }
 
-/// With strict readings, which let all terminals that may follow compete, no `A` wins before another, so they find no
-/// completion. The lexer's actual steps do.
+/// With strict readings, which let all terminals that may follow compete, no `A` wins before another, so they
+/// find no completion. The lexer's actual steps do.
 #[test]
 fn words_that_a_longer_one_could_swallow_have_a_length() {
     let letters = ["a", "b", "x", " ", "n"];
@@ -463,7 +467,8 @@ fn words_that_a_longer_one_could_swallow_have_a_length() {
             "{source}"
         );
     }
-    // Texts longer than `aaaa` may be found first, so the number may be too high. The completion is at most that long.
+    // Texts longer than `aaaa` may be found first, so the number may be too high. The completion is at most
+    // that long.
     for source in [
         "start: \"a\" \"a\" P\nP: \"aa\"\n%ignore \" \"\n",
         "start: \"a\" r P\nr: \"a\" | \"b\" r\nP: \"aa\"\n",
@@ -490,7 +495,8 @@ fn words_that_a_longer_one_could_swallow_have_a_length() {
     assert_eq!(least.n_tokens, 3);
 }
 
-/// Without a `.` no text can be completed, and each `b` leads to a deeper stack: looking for a completion ends soon all the same.
+/// Without a `.` no text can be completed, and each `b` leads to a deeper stack: looking for a completion
+/// ends soon all the same.
 #[test]
 fn a_search_ends_soon_where_rules_go_ever_deeper() {
     let source = "start: r1 T0 T2\nr0: T2 T2 | T1* (T2 r1)* | T0\nr1: T1+ T0 r1 T0 T1 | r0 r0 [r0 T2] | T1 T2\n\
@@ -511,8 +517,8 @@ proptest! {
         choices in prop::collection::vec(any::<u16>(), 1..4),
         lexer in select(vec![LexerKind::Basic, LexerKind::Contextual]),
     ) {
-        // Without memoising the engine looks for the same completions again and again where tokens cannot stand
-        // side by side.
+        // Without memoising the engine looks for the same completions again and again where tokens cannot
+        // stand side by side.
         check(&source, (false, lexer), &tokens, &choices, Options::default())?;
     }
 

@@ -110,8 +110,8 @@ fn grammar(
     LexedGrammar { rules: builder.finish(rule_ids[0]).unwrap(), terminals, declared, ignored }
 }
 
-/// The same grammar with two terminals for each ignored string that may be a keyword too. Rules have the keyword, but of the
-/// contextual discipline the ignored one, which they never get.
+/// The same grammar with two terminals for each ignored string that may be a keyword too. Rules have the
+/// keyword, but of the contextual discipline the ignored one, which they never get.
 fn with_ignored_keywords(
     lexing: Lexing,
     mut grammar: LexedGrammar<LarkTerminal>,
@@ -143,8 +143,8 @@ fn texts(alphabet: &[u8], length: usize) -> Vec<Vec<u8>> {
     texts
 }
 
-/// A completion of `text` by letters of `alphabet`, found with the engine; `Err` if there is none, `Ok(None)` if the
-/// search takes too long, here or in the engine.
+/// A completion of `text` by letters of `alphabet`, found with the engine; `Err` if there is none, `Ok(None)`
+/// if the search takes too long, here or in the engine.
 fn completion(
     compiled: &Arc<EngineGrammar>,
     alphabet: &[u8],
@@ -372,7 +372,8 @@ fn indentation() {
     check(b"ab\t\n", 5);
 }
 
-/// Against CPython's rule. Up to eight letters tell every pair of lines apart but some that only CPython orders.
+/// Against CPython's rule. Up to eight letters tell every pair of lines apart but some that only CPython
+/// orders.
 #[test]
 fn tabs_that_are_not_compared_with_spaces() {
     // 0 newline, 1 statement; 2 indent, 3 dedent
@@ -421,8 +422,8 @@ fn only_what_can_follow_competes() {
     words_of(&grammar(terminals, &[], &[2], &rules), b"ab ", 6);
 }
 
-/// Lark decides what is ignored before it renames what a regular expression matched to the string that it is. So an ignored
-/// string is a token where such a regular expression can be read, and is ignored elsewhere.
+/// Lark decides what is ignored before it renames what a regular expression matched to the string that it is.
+/// So an ignored string is a token where such a regular expression can be read, and is ignored elsewhere.
 #[test]
 fn an_ignored_string_is_a_token_where_a_regular_expression_finds_it() {
     let terminals = vec![string("b"), string("a"), regexp("[a.]", 0), regexp("a| ", 0)];
@@ -476,8 +477,8 @@ fn what_cannot_be_finished_is_not_begun() {
     words_of(&grammar(terminals, &[], &[3], &rules), b"a ", 4);
 }
 
-/// Without the terminal that the text has begun with no whole rule has a sentence, but what is left of one still asks for two
-/// tokens that cannot stand side by side.
+/// Without the terminal that the text has begun with no whole rule has a sentence, but what is left of one
+/// still asks for two tokens that cannot stand side by side.
 #[test]
 fn what_is_left_of_a_rule_needs_what_cannot_follow() {
     let terminals = vec![string("ab"), regexp(r"a+\.a+", 0)];
@@ -520,14 +521,15 @@ fn what_a_token_has_begun_may_have_no_end() {
 
 #[test]
 fn what_needs_an_ignored_token_has_no_completion() {
-    // Each `a` asks for one more blank, and the parser gets none; without an end to that, a search finds none either.
+    // Each `a` asks for one more blank, and the parser gets none; without an end to that, a search finds none
+    // either.
     let terminals = vec![string("a"), string("ab"), regexp(" ", 0)];
     let nested = Seq(vec![Terminal(0), Rule(0), Terminal(0), Terminal(2)]);
     assert!(words_of(&grammar(terminals, &[], &[2], &[Alt(vec![nested, Terminal(1)])]), b"ab .", 4) > 0);
 }
 
-/// There are as many continuations as texts of `a` and `b`, and all but one need two adjacent tokens that cannot be adjacent.
-/// One search covers all stacks.
+/// There are as many continuations as texts of `a` and `b`, and all but one need two adjacent tokens that
+/// cannot be adjacent. One search covers all stacks.
 #[test]
 fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
     let terminals = vec![
@@ -572,8 +574,9 @@ fn a_token_is_accepted_whatever_may_follow_a_part_of_it() {
     }
 }
 
-/// Each nested part needs the pattern `y` where the string `y` wins, or two adjacent `p+`, which are read as one. So no text
-/// begins with `a`. No search can decide that: the pattern might win among fewer terminals, and parts nest without end.
+/// Each nested part needs the pattern `y` where the string `y` wins, or two adjacent `p+`, which are read as
+/// one. So no text begins with `a`. No search can decide that: the pattern might win among fewer terminals,
+/// and parts nest without end.
 #[test]
 fn what_cannot_be_decided_is_refused_and_said() {
     let terminals = vec![

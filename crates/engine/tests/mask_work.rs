@@ -1,5 +1,5 @@
-//! Masks in a bounded amount of work: what they have is allowed, they are never empty where a text can go on, and what they have shown is
-//! accepted.
+//! Masks in a bounded amount of work: what they have is allowed, they are never empty where a text can go on,
+//! and what they have shown is accepted.
 //!
 //! `PROPTEST_CASES=10000 cargo test --release -p maskwright-engine --test mask_work` runs the full campaign.
 

@@ -1,7 +1,7 @@
 //! Grammars that name tokens by id: masks, acceptance, limits and forced text equal a naive reference's.
 //!
-//! In the reference, a token that is read by its id is a text of its own, and a session is the set of all texts that its tokens
-//! may have spelled.
+//! In the reference, a token that is read by its id is a text of its own, and a session is the set of all
+//! texts that its tokens may have spelled.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
 
@@ -416,7 +416,8 @@ fn an_end_of_sequence_token_may_be_named() {
     );
 }
 
-/// A stop token that the grammar names is a part of the text where it must be, and ends the text where it may.
+/// A stop token that the grammar names is a part of the text where it must be, and ends the text where it
+/// may.
 #[test]
 fn stop_tokens_may_be_named() {
     let mut builder = GrammarBuilder::new();

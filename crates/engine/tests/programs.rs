@@ -1,8 +1,8 @@
 //! Real programs under published grammars: Lark's own verdicts, and masks by rows against masks byte by byte.
 //!
-//! The programs, grammars and verdicts are in the shared data folder (`MASKWRIGHT_SHARED`); where it is absent
-//! a small grammar with indentation takes their place. `MASKWRIGHT_EVERY=1` reads all programs instead of a
-//! sample. What the contextual discipline accepts beyond Lark's basic lexer is listed in
+//! The programs, grammars and verdicts are in the shared data folder (`MASKWRIGHT_SHARED`); where it is
+//! absent a small grammar with indentation takes their place. `MASKWRIGHT_EVERY=1` reads all programs instead
+//! of a sample. What the contextual discipline accepts beyond Lark's basic lexer is listed in
 //! `testdata/lark/contextual.tsv`.
 
 #![allow(

@@ -1,4 +1,5 @@
-//! Every call that takes a token id refuses one that no token has. Replays a panic of `accept_token(-1)` under "any token but …".
+//! Every call that takes a token id refuses one that no token has. Replays a panic of `accept_token(-1)`
+//! under "any token but …".
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
 
@@ -40,7 +41,8 @@ fn ids_that_no_token_has_are_refused() {
     for width in [259, 260, 288, 300, 1_000] {
         let vocabulary = vocabulary(width);
         let width = width as u32;
-        // After the last token, after its mask word, in the id range of symbols of named tokens, and -1 as unsigned.
+        // After the last token, after its mask word, in the id range of symbols of named tokens, and -1 as
+        // unsigned.
         let ids = [width, width + 1, width + 31, width + 32, width + 200, width + 400, width + 600];
         let ids = ids.into_iter().chain([1 << 22, 1 << 31, u32::MAX - 1, u32::MAX]).map(TokenId);
         for grammar in grammars(&vocabulary) {

@@ -1,7 +1,7 @@
 //! The error that every public call of the library returns.
 //!
-//! The crates below the facade have errors of their own for their own use; at their public boundary each becomes an
-//! [`Error`]: a message, an [`ErrorKind`] to branch on, and a [`Place`] that programs can read.
+//! The crates below the facade have errors of their own for their own use; at their public boundary each
+//! becomes an [`Error`]: a message, an [`ErrorKind`] to branch on, and a [`Place`] that programs can read.
 
 mod names;
 mod shown;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 pub use names::nearest_name;
 pub use shown::{counted, shown};
 
-/// Why a call failed. The message says where (line and column with a source frame, or a JSON pointer), what, and what to
-/// do about it; programs get the same from the accessors.
+/// Why a call failed. The message says where (line and column with a source frame, or a JSON pointer), what,
+/// and what to do about it; programs get the same from the accessors.
 ///
 /// Cheap to clone.
 #[derive(Clone)]
@@ -53,8 +53,8 @@ pub struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The grammar (regular expression, GBNF, Lark, choice) is wrong or matches no text, or the call is not supported
-    /// for grammars of its kind.
+    /// The grammar (regular expression, GBNF, Lark, choice) is wrong or matches no text, or the call is not
+    /// supported for grammars of its kind.
     Grammar,
     /// The JSON Schema is wrong, unsatisfiable, or has a keyword that cannot be enforced.
     Schema,
@@ -66,18 +66,21 @@ pub enum ErrorKind {
     Cancelled,
     /// The limit on tokens is too small; [`Error::needed`] says which is not.
     MaxTokensTooSmall,
-    /// No text of the grammar can be written: not with this vocabulary, these stop tokens, scores or known positions.
+    /// No text of the grammar can be written: not with this vocabulary, these stop tokens, scores or known
+    /// positions.
     NoText,
     /// What the call was given is wrong: a buffer is too short, a token, position or hole does not exist.
     Argument,
-    /// The call does not fit what was done before: a rollback beyond the beginning, a hole that is filled already.
+    /// The call does not fit what was done before: a rollback beyond the beginning, a hole that is filled
+    /// already.
     State,
     /// An earlier call of the session panicked: a bug in this library.
     Internal,
 }
 
 impl ErrorKind {
-    /// For the crates of this library: `Cancelled` or `Limit` where one of the two is the cause, else `otherwise`.
+    /// For the crates of this library: `Cancelled` or `Limit` where one of the two is the cause, else
+    /// `otherwise`.
     #[doc(hidden)]
     pub fn of(is_cancelled: bool, is_limit: bool, otherwise: ErrorKind) -> ErrorKind {
         match (is_cancelled, is_limit) {
@@ -150,8 +153,8 @@ impl Error {
         self.kind() == ErrorKind::Cancelled
     }
 
-    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document than the
-    /// schema's own, that document's URI, `#` and the pointer.
+    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document
+    /// than the schema's own, that document's URI, `#` and the pointer.
     pub fn pointer(&self) -> Option<&str> {
         self.0.place.pointer.as_deref()
     }
@@ -171,8 +174,8 @@ impl Error {
         self.0.place.column
     }
 
-    /// The file at fault, if the text is from one. For a JSON Schema this is the file that was compiled; the place may be
-    /// in another document, which [`pointer`](Self::pointer) then names.
+    /// The file at fault, if the text is from one. For a JSON Schema this is the file that was compiled; the
+    /// place may be in another document, which [`pointer`](Self::pointer) then names.
     pub fn path(&self) -> Option<&Path> {
         self.0.place.path.as_deref()
     }
@@ -182,12 +185,14 @@ impl Error {
         self.0.place.limit
     }
 
-    /// How many tokens are enough, where a limit on tokens was too small: within that many, and within any more, a text begins and is complete.
+    /// How many tokens are enough, where a limit on tokens was too small: within that many, and within any
+    /// more, a text begins and is complete.
     pub fn needed(&self) -> Option<usize> {
         self.0.place.needed
     }
 
-    /// The message without what to do about a [`limit`](Self::limit), for those who raise limits by other means.
+    /// The message without what to do about a [`limit`](Self::limit), for those who raise limits by other
+    /// means.
     #[doc(hidden)]
     pub fn without_hint(&self) -> String {
         self.0.source.to_string()

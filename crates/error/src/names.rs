@@ -5,8 +5,9 @@ use strsim::osa_distance;
 /// The longest name that is compared, in bytes: comparing takes the product of the lengths.
 const MAX_COMPARED: usize = 64;
 
-/// The one of `known` that `given` was probably meant to be, and how many letters are different; `None` if more than a third of
-/// them are. Case, spaces, hyphens and the like count for nothing. Of equally near ones the first.
+/// The one of `known` that `given` was probably meant to be, and how many letters are different; `None` if
+/// more than a third of them are. Case, spaces, hyphens and the like count for nothing. Of equally near ones
+/// the first.
 ///
 /// Takes time in the product of the lengths, for each name of at most 64 bytes; longer ones are not compared.
 ///

@@ -13,8 +13,8 @@ pub fn counted(n: usize, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `text` on one line: characters that are not seen, or that turn the direction of the text around them, are escaped. The middle of a
-/// long one is left out.
+/// `text` on one line: characters that are not seen, or that turn the direction of the text around them, are
+/// escaped. The middle of a long one is left out.
 ///
 /// ```
 /// use maskwright_error::shown;

@@ -1,19 +1,21 @@
 //! States that absorb what may follow them.
 //!
-//! A state r *absorbs* a state s if r followed by s has the same words as r alone. `x*` absorbs `x*`, and so does everything
-//! that ends in `x*`. A reading that would return from r into s then needs no frame for s: the engine leaves
-//! it out (`Parser::push` there), so a star within a star takes no more stack, and no more time, than one of them.
+//! A state r *absorbs* a state s if r followed by s has the same words as r alone. `x*` absorbs `x*`, and so
+//! does everything that ends in `x*`. A reading that would return from r into s then needs no frame for s:
+//! the engine leaves it out (`Parser::push` there), so a star within a star takes no more stack, and no more
+//! time, than one of them.
 //!
 //! Two kinds of rules are stars:
 //!
 //! * a rule that is empty or ends in itself: T = ε | L₁ T | L₂ T … has the words of (L₁ | L₂ …)*;
-//! * the rules that replace left recursion ([`left_recursion`](crate::left_recursion)): T(j,i) has the words along
-//!   the paths from j to i, so it absorbs T(i,i).
+//! * the rules that replace left recursion ([`left_recursion`](crate::left_recursion)): T(j,i) has the words
+//!   along the paths from j to i, so it absorbs T(i,i).
 
 use crate::{Expr, ExprId, ExprPool, Network, RuleId};
 
 impl Network {
-    /// A state that `state` absorbs; `None` if none is known. Constant time for states that some move leads to.
+    /// A state that `state` absorbs; `None` if none is known. Constant time for states that some move leads
+    /// to.
     #[inline]
     pub fn absorbed(&self, state: ExprId) -> Option<ExprId> {
         self.absorbed.get(state.index()).copied().flatten()

@@ -37,7 +37,8 @@ impl Grammar {
         builder.finish(start).expect("its one rule is defined")
     }
 
-    /// The grammar of the texts whose bytes are all in `bytes`. [Sets of tokens](crate::TokenSet) and limits stay.
+    /// The grammar of the texts whose bytes are all in `bytes`. [Sets of tokens](crate::TokenSet) and limits
+    /// stay.
     #[must_use]
     pub fn within(mut self, bytes: &ByteSet) -> Grammar {
         self.terminals.iter_mut().for_each(|terminal| *terminal = terminal.within(bytes));
@@ -171,7 +172,8 @@ impl GrammarBuilder {
         self.any_terminal(regex, None)
     }
 
-    /// A terminal of the given language that speaks to the [watch](Self::set_watch). The empty word is not in it.
+    /// A terminal of the given language that speaks to the [watch](Self::set_watch). The empty word is not in
+    /// it.
     #[doc(hidden)]
     pub fn marked_terminal(&mut self, regex: Regex, mark: Mark) -> ExprId {
         self.any_terminal(regex, Some(mark))

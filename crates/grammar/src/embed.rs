@@ -14,8 +14,9 @@ pub struct Embedded {
 }
 
 impl GrammarBuilder {
-    /// The texts of `grammar` as a part of the one that is built, with what `terminal` makes of each of its terminals. Its
-    /// rules become rules of their own. What its [watch](Grammar::watched) says is left out. Linear in the grammar.
+    /// The texts of `grammar` as a part of the one that is built, with what `terminal` makes of each of its
+    /// terminals. Its rules become rules of their own. What its [watch](Grammar::watched) says is left out.
+    /// Linear in the grammar.
     ///
     /// # Errors
     /// If `fuel` runs out.

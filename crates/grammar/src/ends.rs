@@ -1,8 +1,9 @@
 //! Words that end the text: a pass for grammars with tokens that may only be read at the end of the text.
 //!
-//! A terminal may have words that end the text ("last" words) besides its plain ones. The pass returns a grammar of the texts
-//! whose words are all plain, and of those with one last word, after which nothing comes. For each rule r that can derive a
-//! last word it adds a second rule, for the texts of r that end with one:
+//! A terminal may have words that end the text ("last" words) besides its plain ones. The pass returns a
+//! grammar of the texts whose words are all plain, and of those with one last word, after which nothing
+//! comes. For each rule r that can derive a last word it adds a second rule, for the texts of r that end with
+//! one:
 //!
 //! * last(a b) = a last(b), or last(a) if b can be empty;
 //! * last(a | b) = last(a) | last(b);
@@ -18,8 +19,8 @@ use crate::token_set::{Halves, halves};
 use crate::{Expr, ExprId, ExprPool, Grammar, GrammarError, RuleId, TerminalId, TokenSet};
 
 impl Grammar {
-    /// The grammar with `resolved` applied to each set of tokens in its terminals, and with `after` after each text that does
-    /// not end with a last word. Terminals keep their ids.
+    /// The grammar with `resolved` applied to each set of tokens in its terminals, and with `after` after
+    /// each text that does not end with a last word. Terminals keep their ids.
     ///
     /// # Errors
     /// Those of `resolved`, or if `fuel` runs out.
@@ -52,9 +53,10 @@ impl Grammar {
         self.pool.terminal(id)
     }
 
-    /// The texts of plain words, with `after` after each, and those whose last word is one of `last`. `last` has an expression
-    /// of this grammar for each terminal, [`NEVER`](ExprPool::NEVER) if no word of the terminal ends the text; terminals beyond
-    /// its end have no last words. Terminals keep their ids. Lists in any order have no last words.
+    /// The texts of plain words, with `after` after each, and those whose last word is one of `last`. `last`
+    /// has an expression of this grammar for each terminal, [`NEVER`](ExprPool::NEVER) if no word of the
+    /// terminal ends the text; terminals beyond its end have no last words. Terminals keep their ids. Lists
+    /// in any order have no last words.
     ///
     /// # Errors
     /// If `fuel` runs out.

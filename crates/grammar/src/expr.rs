@@ -239,7 +239,8 @@ impl ExprPool {
         self.shuffle_place(list.start(number))
     }
 
-    /// `place` in `list`, which is the list of `place` with other expressions; never if it cannot be completed from there.
+    /// `place` in `list`, which is the list of `place` with other expressions; never if it cannot be
+    /// completed from there.
     pub(crate) fn shuffle_at(&mut self, list: ShuffleList, place: &Shuffle) -> ExprId {
         let Some(normal) = list.clone().normal() else { return Self::NEVER };
         let (number, normal) = self.keep_list(normal);

@@ -1,6 +1,8 @@
-//! A right-hand side while a front end reads it: a regular language as long as no rule is named in it, else an expression.
+//! A right-hand side while a front end reads it: a regular language as long as no rule is named in it, else
+//! an expression.
 //!
-//! Regular parts that stand next to each other become one terminal, so that the engine sees few and long ones.
+//! Regular parts that stand next to each other become one terminal, so that the engine sees few and long
+//! ones.
 
 use maskwright_automata::Regex;
 

@@ -1,11 +1,10 @@
 //! Indentation as tokens, as Lark's `PythonIndenter` makes them.
 //!
-//! After each `newline` token outside of brackets, the blanks after the
-//! token's last newline character are counted ([`Tabs`] says how). More than the innermost block has makes
-//! an `indent` token; less makes a `dedent` for each block that is wider, and the width must be that of a
-//! block. Inside of brackets `newline` tokens are dropped. The end of the text closes all blocks. A text is not
-//! in the language if a `newline` token outside of brackets has no newline character, or a bracket is closed
-//! that was not opened.
+//! After each `newline` token outside of brackets, the blanks after the token's last newline character are
+//! counted ([`Tabs`] says how). More than the innermost block has makes an `indent` token; less makes a
+//! `dedent` for each block that is wider, and the width must be that of a block. Inside of brackets `newline`
+//! tokens are dropped. The end of the text closes all blocks. A text is not in the language if a `newline`
+//! token outside of brackets has no newline character, or a bracket is closed that was not opened.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +54,9 @@ pub struct Layout {
 pub enum Tabs {
     /// Each is as wide as so many spaces.
     Spaces(u32),
-    /// They are not compared with spaces, for lines whose tabs stand before their spaces. A line is deeper than a block if it
-    /// has at least as many tabs and as many spaces, and more of one. Python then finds the same order, however wide it takes
-    /// a tab to be.
+    /// They are not compared with spaces, for lines whose tabs stand before their spaces. A line is deeper
+    /// than a block if it has at least as many tabs and as many spaces, and more of one. Python then finds
+    /// the same order, however wide it takes a tab to be.
     Apart,
 }
 
@@ -90,7 +89,8 @@ impl Tabs {
         }
     }
 
-    /// Blanks so wide, at most `most`: spaces, and tabs before them where no spaces are as wide as a tab. `None` if it takes more.
+    /// Blanks so wide, at most `most`: spaces, and tabs before them where no spaces are as wide as a tab.
+    /// `None` if it takes more.
     pub fn blanks(self, width: u32, most: u32) -> Option<Vec<u8>> {
         let (n_tabs, n_spaces) = match self {
             Tabs::Spaces(_) => (0, width),

@@ -2,15 +2,15 @@
 //!
 //! The engine enters a rule by pushing the state to return to; a rule that can begin with itself would push
 //! for ever. Take a group M of rules that can begin with each other. Each right-hand side splits by its moves
-//! into parts that begin outside M, β, and parts `A_k · L` that begin with a member k. A word of `A_i` is then
-//! a β of some member j followed by pieces L along a path of members from j to i, so with the new rules
+//! into parts that begin outside M, β, and parts `A_k · L` that begin with a member k. A word of `A_i` is
+//! then a β of some member j followed by pieces L along a path of members from j to i, so with the new rules
 //!
 //! > T(j,i) = { ε if j = i }  ∪  ⋃ { L · T(k,i) : A_k begins a part `A_j · L` of member k's right-hand side }
 //!
 //! the right-hand side of `A_i` is ⋃ β_j · T(j,i). T is used in last position only, where entering a rule
 //! pushes nothing, so a left-recursive list of any length takes no stack. Pieces L that may be empty make
-//! *unit* steps, which are closed over first (`units` below). T(j,i) absorbs T(i,i) ([`absorb`](crate::absorb)), so
-//! a piece that ends in a member (`A: A "+" A`) takes none either.
+//! *unit* steps, which are closed over first (`units` below). T(j,i) absorbs T(i,i)
+//! ([`absorb`](crate::absorb)), so a piece that ends in a member (`A: A "+" A`) takes none either.
 
 use maskwright_automata::Fuel;
 use rustc_hash::{FxHashMap, FxHashSet};

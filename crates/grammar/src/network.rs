@@ -115,8 +115,9 @@ impl Network {
         Ok(network)
     }
 
-    /// The network of the same rules over terminals with fewer words: `terminals` are their new languages, and `facts` is what
-    /// [`reduce`](fn@reduce) must know of them. Takes the time of [`reduce`](fn@reduce) and [`Network::new`].
+    /// The network of the same rules over terminals with fewer words: `terminals` are their new languages,
+    /// and `facts` is what [`reduce`](fn@reduce) must know of them. Takes the time of [`reduce`](fn@reduce)
+    /// and [`Network::new`].
     ///
     /// # Errors
     /// If no text is left, or `fuel` runs out.
@@ -251,8 +252,9 @@ impl Network {
         }
     }
 
-    /// States that together read what `state` reads, where it begins with a choice among choices; else none. After each of many optional
-    /// parts, such as the keys of an object, any later one may follow: all those states together have few branches, but many moves.
+    /// States that together read what `state` reads, where it begins with a choice among choices; else none.
+    /// After each of many optional parts, such as the keys of an object, any later one may follow: all those
+    /// states together have few branches, but many moves.
     pub fn branches(&mut self, state: ExprId) -> Vec<ExprId> {
         let (head, tail) = self.head_and_tail(state);
         let Expr::Alt(parts) = self.pool.get(head) else { return Vec::new() };
@@ -274,8 +276,9 @@ impl Network {
         self.moves[index]
     }
 
-    /// Where `state` begins with a list in any order of which more must come, one of its next members, after a separator if
-    /// there is one before it, and the state after it: the first required item that is missing, if one is.
+    /// Where `state` begins with a list in any order of which more must come, one of its next members, after
+    /// a separator if there is one before it, and the state after it: the first required item that is
+    /// missing, if one is.
     pub fn next_member(&mut self, state: ExprId) -> Option<(ExprId, ExprId)> {
         let (head, tail) = self.head_and_tail(state);
         let Expr::Shuffle(place) = self.pool.get(head).clone() else { return None };
@@ -304,8 +307,8 @@ impl Network {
         }
     }
 
-    /// Of the states that were made, some that read all that `state` reads: where it begins with a list in any order, those as if an item
-    /// had not been there that need not be there.
+    /// Of the states that were made, some that read all that `state` reads: where it begins with a list in
+    /// any order, those as if an item had not been there that need not be there.
     pub fn wider_states(&self, state: ExprId) -> Vec<ExprId> {
         let (head, tail) = self.head_and_tail(state);
         let Expr::Shuffle(place) = self.pool.get(head) else { return Vec::new() };

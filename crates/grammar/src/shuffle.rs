@@ -1,8 +1,8 @@
 //! Lists whose items come in any order.
 //!
 //! An object of n properties in any order has n! orders and 2^n states, of which a text meets n. So a list is
-//! kept as one [`ShuffleList`], and what is left of it as a [`Shuffle`]: the list, which items were there, and
-//! how many. [`Network`](crate::Network) makes those states when a text leads to them.
+//! kept as one [`ShuffleList`], and what is left of it as a [`Shuffle`]: the list, which items were there,
+//! and how many. [`Network`](crate::Network) makes those states when a text leads to them.
 //!
 //! Rejected: a choice among all orders, or a rule for each subset (both exponential before the first text is
 //! read); a flag for each item in the session (states, masks and what is shared between grammars are keyed by
@@ -52,7 +52,8 @@ pub enum ShufflePhase {
 pub struct Shuffle {
     /// The list, as [`ExprPool::shuffle_list`] knows it.
     pub list: u32,
-    /// Which items were there before the last one: bit i mod 64 of word i / 64. The places after each of many items share it.
+    /// Which items were there before the last one: bit i mod 64 of word i / 64. The places after each of many
+    /// items share it.
     seen: Arc<[u64]>,
     /// The last item, if it was one and it is not among those.
     last: Option<u32>,
@@ -180,8 +181,8 @@ impl ShuffleList {
         left
     }
 
-    /// The members that may come next at `place` (at its start or after a separator). From the place after each of them
-    /// the list can be completed. Linear in the number of items.
+    /// The members that may come next at `place` (at its start or after a separator). From the place after
+    /// each of them the list can be completed. Linear in the number of items.
     pub fn offers(&self, place: &Shuffle) -> Vec<Offer> {
         let left = self.left(place);
         let room = left.room(self);
@@ -201,8 +202,8 @@ impl ShuffleList {
         offers
     }
 
-    /// Of the members that may come next, one with which a short way to the end begins: the first required item that is
-    /// missing, else another member. From the place after it the list can be completed.
+    /// Of the members that may come next, one with which a short way to the end begins: the first required
+    /// item that is missing, else another member. From the place after it the list can be completed.
     pub(crate) fn first_offer(&self, place: &Shuffle) -> Option<Offer> {
         let offers = self.offers(place);
         let is_required = |offer: &&Offer| offer.index.is_some_and(|i| self.items[i].is_required);
@@ -210,7 +211,8 @@ impl ShuffleList {
         offers.iter().find(is_required).or_else(|| offers.iter().find(is_other)).or(offers.first()).copied()
     }
 
-    /// Places that read all that `place` reads: as if one of the items had not been there that need not be there. None if very many were.
+    /// Places that read all that `place` reads: as if one of the items had not been there that need not be
+    /// there. None if very many were.
     pub(crate) fn wider_places(&self, place: &Shuffle) -> Vec<Shuffle> {
         let is_optional = |i: &usize| !self.items[*i].is_required && place.has_seen(*i);
         if (0..self.items.len()).filter(is_optional).count() > MAX_WIDER {
@@ -218,8 +220,9 @@ impl ShuffleList {
         }
         let mut wider: Vec<Shuffle> =
             (0..self.items.len()).filter(is_optional).map(|i| place.without(i)).collect();
-        // Where the required items alone are enough and there is no maximum, the number of members before does not matter. And where one must
-        // come, what may come at the beginning is what may come after a separator.
+        // Where the required items alone are enough and there is no maximum, the number of members before
+        // does not matter. And where one must come, what may come at the beginning is what may come after a
+        // separator.
         let start = Shuffle { count: 0, phase: ShufflePhase::Start, ..place.clone() };
         if place.phase == ShufflePhase::AfterSeparator
             && self.max.is_none()
@@ -300,8 +303,8 @@ impl ShuffleList {
         }
     }
 
-    /// `place`, which is one of this list, in `normal`: the [same list](ShuffleList::normal), which is number `number` in its pool. `None` if
-    /// that cannot be completed from there.
+    /// `place`, which is one of this list, in `normal`: the [same list](ShuffleList::normal), which is number
+    /// `number` in its pool. `None` if that cannot be completed from there.
     pub(crate) fn place_in(&self, normal: &ShuffleList, number: u32, place: &Shuffle) -> Option<Shuffle> {
         let mut words = normal.start(number).seen.to_vec();
         let kept = (0..self.items.len()).filter(|&i| self.items[i].expr != ExprPool::NEVER);

@@ -1,11 +1,11 @@
 //! Strings that contain the names of special tokens, read as text and as tokens.
 //!
-//! Servers describe a model's format by strings such as `<|channel|>analysis<|message|>`, and the model writes the special
-//! tokens with these names. With the [`SpecialNames`] of a vocabulary, a front end reads such a string both ways: as text, and
-//! with any of the names in it as tokens ([`TokenSet::spelled`]).
+//! Servers describe a model's format by strings such as `<|channel|>analysis<|message|>`, and the model
+//! writes the special tokens with these names. With the [`SpecialNames`] of a vocabulary, a front end reads
+//! such a string both ways: as text, and with any of the names in it as tokens ([`TokenSet::spelled`]).
 //!
-//! A string is cut into parts so that no name crosses a cut, and each part has its readings. A name has two, as text and as the
-//! token. Only names that overlap in the string have more, and their number is limited.
+//! A string is cut into parts so that no name crosses a cut, and each part has its readings. A name has two,
+//! as text and as the token. Only names that overlap in the string have more, and their number is limited.
 
 use std::error::Error;
 use std::fmt;
@@ -96,8 +96,8 @@ impl SpecialNames {
         self.names.contains(text)
     }
 
-    /// The occurrences of names in `text`, by start and then by length. Takes time proportional to the length of the text
-    /// times the number of different lengths of names.
+    /// The occurrences of names in `text`, by start and then by length. Takes time proportional to the length
+    /// of the text times the number of different lengths of names.
     pub fn found_in(&self, text: &str) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for start in 0..text.len() {

@@ -1,12 +1,12 @@
 //! Terminals with a limit on tokens.
 //!
-//! How many tokens a terminal's text takes depends on how a model splits it, so no rule says it. A session counts the tokens
-//! that begin in such a terminal. A token that begins before the terminal and reaches into it does not count. After the
-//! last token the terminal ends. If it cannot end there (inside a character, for example), further tokens may complete what
-//! was begun.
+//! How many tokens a terminal's text takes depends on how a model splits it, so no rule says it. A session
+//! counts the tokens that begin in such a terminal. A token that begins before the terminal and reaches into
+//! it does not count. After the last token the terminal ends. If it cannot end there (inside a character, for
+//! example), further tokens may complete what was begun.
 //!
-//! As with sets of tokens ([`TokenSet`](crate::TokenSet)), the limit is written into the terminal's expression between two
-//! bytes 0xFF until the grammar is compiled.
+//! As with sets of tokens ([`TokenSet`](crate::TokenSet)), the limit is written into the terminal's
+//! expression between two bytes 0xFF until the grammar is compiled.
 
 use maskwright_automata::{Node, Regex};
 
@@ -14,8 +14,8 @@ use crate::{Grammar, TerminalId};
 
 const MARK: u8 = 0xFF;
 
-/// `regex` with a limit: at most `max_tokens` tokens may begin in it. All prefixes of its words that end where a token can end
-/// should be words, or completed by few bytes.
+/// `regex` with a limit: at most `max_tokens` tokens may begin in it. All prefixes of its words that end
+/// where a token can end should be words, or completed by few bytes.
 ///
 /// ```
 /// use maskwright_automata::Regex;

@@ -1,12 +1,12 @@
 //! Tokens as terminals: sets of a vocabulary's tokens, which a grammar names before it knows the vocabulary.
 //!
-//! A tool call or a block of reasoning is delimited by special tokens (`<|python_tag|>`, `</think>`). Their ids depend on the
-//! tokenizer, so a front end writes down a [`TokenSet`], and the engine looks the tokens up when it compiles the grammar for
-//! a vocabulary.
+//! A tool call or a block of reasoning is delimited by special tokens (`<|python_tag|>`, `</think>`). Their
+//! ids depend on the tokenizer, so a front end writes down a [`TokenSet`], and the engine looks the tokens up
+//! when it compiles the grammar for a vocabulary.
 //!
 //! In a [`Grammar`], a set is a word like any other: the byte 0xFF, which no UTF-8 text contains, the set's
-//! description, and 0xFF again. So the passes need no second kind of terminal, and a set may stand inside of a larger
-//! [`Regex`]. [`resolve`] replaces these words.
+//! description, and 0xFF again. So the passes need no second kind of terminal, and a set may stand inside of
+//! a larger [`Regex`]. [`resolve`] replaces these words.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -48,8 +48,9 @@ impl TokenSet {
         TokenSet { items: vec![TokenItem::Name(name.into())], is_negated: false, is_spelled: false }
     }
 
-    /// The token that the tokenizer writes as `name`, spelled by a string of a grammar ([`SpecialNames`](crate::SpecialNames)). If
-    /// it is a token that ends texts, it is read only at the end of the text.
+    /// The token that the tokenizer writes as `name`, spelled by a string of a grammar
+    /// ([`SpecialNames`](crate::SpecialNames)). If it is a token that ends texts, it is read only at the end
+    /// of the text.
     pub fn spelled(name: impl Into<String>) -> TokenSet {
         TokenSet { is_spelled: true, ..TokenSet::named(name) }
     }
@@ -61,9 +62,10 @@ impl TokenSet {
 
     /// Parses a set in a grammar's notation, from `<` to `>`.
     ///
-    /// `<[3]>`, `<[1,3-5]>` and `<[^1,3-5]>` are ids, `<[*]>` any token. With anything else in the brackets it is the token
-    /// with that name, brackets included: `<[TOOL_CALLS]>`. `<name>` is the token whose name is `<name>`, angle brackets
-    /// included. Any name can be written in double quotes, with the escapes of JSON: `<"[7]">`.
+    /// `<[3]>`, `<[1,3-5]>` and `<[^1,3-5]>` are ids, `<[*]>` any token. With anything else in the brackets
+    /// it is the token with that name, brackets included: `<[TOOL_CALLS]>`. `<name>` is the token whose name
+    /// is `<name>`, angle brackets included. Any name can be written in double quotes, with the escapes of
+    /// JSON: `<"[7]">`.
     ///
     /// # Errors
     /// If `written` is not a set; the strings are a message and a hint.
@@ -142,7 +144,8 @@ impl TokenSet {
         format!("<\"{escaped}\">")
     }
 
-    /// The length of the [set](TokenSet::of_written) at the start of `text`, in bytes; `None` if `text` does not begin with one.
+    /// The length of the [set](TokenSet::of_written) at the start of `text`, in bytes; `None` if `text` does
+    /// not begin with one.
     pub fn end_of_written(text: &str) -> Option<usize> {
         let inside = text.strip_prefix('<')?;
         if let Some(quoted) = inside.strip_prefix('"') {
@@ -324,8 +327,8 @@ impl fmt::Display for TokenSet {
 }
 
 impl Grammar {
-    /// The sets of tokens that the terminals name, in order, some more than once. Takes time in the number of terminals if there
-    /// are none.
+    /// The sets of tokens that the terminals name, in order, some more than once. Takes time in the number of
+    /// terminals if there are none.
     pub fn token_sets(&self) -> Vec<TokenSet> {
         let mut sets = Vec::new();
         for terminal in &self.terminals {
@@ -358,7 +361,8 @@ impl Grammar {
     }
 }
 
-/// `regex` with what `resolved` makes of each set of tokens in it; `None` if there is no set in it. Linear in the regex.
+/// `regex` with what `resolved` makes of each set of tokens in it; `None` if there is no set in it. Linear in
+/// the regex.
 ///
 /// # Errors
 /// Those of `resolved`.
@@ -439,8 +443,9 @@ impl Halves {
     }
 }
 
-/// `regex` with its sets of tokens replaced by what `resolved` returns for them, in halves. Sets under an intersection or
-/// complement have no last words. Linear in the regex, except that the parts before a last word are copied for each one.
+/// `regex` with its sets of tokens replaced by what `resolved` returns for them, in halves. Sets under an
+/// intersection or complement have no last words. Linear in the regex, except that the parts before a last
+/// word are copied for each one.
 ///
 /// # Errors
 /// Those of `resolved`.

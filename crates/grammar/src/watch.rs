@@ -1,20 +1,21 @@
 //! Conditions that no context-free language states, kept by the session beside the grammar.
 //!
-//! "The items of this array all differ" needs a memory of what was there, and so does "no key occurs twice". A front end
-//! that has such a condition gives the grammar a [`Watch`], and [marks](Mark) the terminals at which the condition
-//! speaks. A session then has, beside its configuration, a [`Watching`]: it reads the same bytes and says where terminals
-//! marked [`Mark::Parts`], [`Mark::Separates`] or [`Mark::Names`] may not be entered. The language is the set of texts that have a derivation
-//! none of whose marked terminals begins where the watch refuses it. What a watch knows of the text it reads itself, so
-//! the engine stays ignorant of syntax, and of grammars without a watch nothing changes.
+//! "The items of this array all differ" needs a memory of what was there, and so does "no key occurs twice".
+//! A front end that has such a condition gives the grammar a [`Watch`], and [marks](Mark) the terminals at
+//! which the condition speaks. A session then has, beside its configuration, a [`Watching`]: it reads the
+//! same bytes and says where terminals marked [`Mark::Parts`], [`Mark::Separates`] or [`Mark::Names`] may not
+//! be entered. The language is the set of texts that have a derivation none of whose marked terminals begins
+//! where the watch refuses it. What a watch knows of the text it reads itself, so the engine stays ignorant
+//! of syntax, and of grammars without a watch nothing changes.
 //!
 //! **What a front end owes.** For all texts of the language of the grammar alone, what the watch reads out of
-//! a text depends on the text alone, not on its derivation. (So a schema within a larger text is watched only if all readings
-//! agree on where it begins: `maskwright_tags`.) From a text that is not [at
-//! risk](Watching::is_at_risk) and goes on by the grammar, some completion satisfies the condition. Where a text is not
-//! at risk and goes on by a token that reads into no terminal that [parts](Mark::parts), the same is true of the text after
-//! it, unless the token is [doubtful](Watch::doubt); and that text is not at risk either, unless the token may
-//! [begin](Watch::begins) something. From a text that is not at risk, whatever completes it without terminals marked
-//! [`Mark::Begins`] or [`Mark::Separates`] satisfies the condition.
+//! a text depends on the text alone, not on its derivation. (So a schema within a larger text is watched only
+//! if all readings agree on where it begins: `maskwright_tags`.) From a text that is not [at
+//! risk](Watching::is_at_risk) and goes on by the grammar, some completion satisfies the condition. Where a
+//! text is not at risk and goes on by a token that reads into no terminal that [parts](Mark::parts), the same
+//! is true of the text after it, unless the token is [doubtful](Watch::doubt); and that text is not at risk
+//! either, unless the token may [begin](Watch::begins) something. From a text that is not at risk, whatever
+//! completes it without terminals marked [`Mark::Begins`] or [`Mark::Separates`] satisfies the condition.
 //!
 //! Rejected: seen items as part of the states of the network (every prefix of an item would be a state of its
 //! own, never met again, in tables that live as long as the grammar).
@@ -35,11 +36,11 @@ pub enum Mark {
     Parts,
     /// The same, and something more to watch comes after it.
     Separates,
-    /// Something that the watch could refuse at its end begins here. It says nothing to sessions; completions that enter
-    /// no such terminal, and none that separates, are refused nothing (see the promise above).
+    /// Something that the watch could refuse at its end begins here. It says nothing to sessions; completions
+    /// that enter no such terminal, and none that separates, are refused nothing (see the promise above).
     Begins,
-    /// As [`Mark::Parts`], where refusals are foreseen by [risk](Watching::is_at_risk) and [doubt](Watch::doubt), so that tokens
-    /// need not be listed by whether they read into the terminal.
+    /// As [`Mark::Parts`], where refusals are foreseen by [risk](Watching::is_at_risk) and
+    /// [doubt](Watch::doubt), so that tokens need not be listed by whether they read into the terminal.
     Names,
     /// An object opens that contains marked terminals.
     Holds,
@@ -96,8 +97,8 @@ impl FromIterator<Mark> for Marks {
     }
 }
 
-/// Where a token that reads into no terminal that [parts](Mark::parts) could lead from a text that is not at risk to one
-/// that has no completion, or is at risk.
+/// Where a token that reads into no terminal that [parts](Mark::parts) could lead from a text that is not at
+/// risk to one that has no completion, or is at risk.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Doubt {
     /// Nowhere.
@@ -119,13 +120,14 @@ pub trait Watch: Debug + Send + Sync {
     /// What is known of a token by its bytes alone.
     fn doubt(&self, token: &[u8]) -> Doubt;
 
-    /// Whether a token that reads into no terminal that [parts](Mark::parts) could lead from a text that is not at risk to
-    /// one that is.
+    /// Whether a token that reads into no terminal that [parts](Mark::parts) could lead from a text that is
+    /// not at risk to one that is.
     fn begins(&self, token: &[u8]) -> Doubt;
 
-    /// Bytes that tell apart what terminals marked [`Mark::Begins`] read, if nothing else is refused: of any words that
-    /// complete such a terminal at some place and differ in those bytes, and of which one is completed to a whole text, the watch refuses no more than
-    /// as many as it [has kept](Watching::n_kept) or reads on the way. `None` where it makes no such promise.
+    /// Bytes that tell apart what terminals marked [`Mark::Begins`] read, if nothing else is refused: of any
+    /// words that complete such a terminal at some place and differ in those bytes, and of which one is
+    /// completed to a whole text, the watch refuses no more than as many as it [has kept](Watching::n_kept)
+    /// or reads on the way. `None` where it makes no such promise.
     fn apart(&self) -> Option<ByteSet> {
         None
     }
@@ -136,7 +138,8 @@ pub trait Watch: Debug + Send + Sync {
 
 /// What a [`Watch`] remembers of a text.
 pub trait Watching: Debug + Send + Sync {
-    /// Reads one byte, before which terminals with these marks could begin or go on. Whether anything has changed.
+    /// Reads one byte, before which terminals with these marks could begin or go on. Whether anything has
+    /// changed.
     fn read(&mut self, byte: u8, marks: Marks) -> bool;
 
     /// Whether reading `byte` changes nothing, whatever the marks. May err on the side of no.
@@ -159,7 +162,8 @@ pub trait Watching: Debug + Send + Sync {
     /// [parts](Mark::parts).
     fn keeps_parts(&self) -> bool;
 
-    /// An upper bound on the number of keys and items kept, of those that a [watched](Mark::Begins) terminal reads.
+    /// An upper bound on the number of keys and items kept, of those that a [watched](Mark::Begins) terminal
+    /// reads.
     fn n_kept(&self) -> usize {
         usize::MAX
     }

@@ -2,12 +2,13 @@
 //!
 //! `cargo run --release -p maskwright-infill --example measure -- GRAMMAR TOKENIZER.json TEXTS [N_TEXTS] [N_POSITIONS]`
 //!
-//! GRAMMAR is a GBNF file, a Lark file (for the basic lexer), or the name of a built-in grammar. TEXTS is a file with a word of the grammar on each line,
-//! a folder with one in each file, or a file of JSON lines whose `splits` are the pieces of a template; what is not
-//! in the language is passed over and counted. For 75, 50, 25 and 0% of a text's tokens known it reports the cold
-//! check (a new canvas, what the grammar and vocabulary share kept), a mask, and the check after a set, as medians and
-//! maxima in milliseconds. The canvas of a word must be possible and its true tokens in every mask, or the run fails.
-//! Questions that reach a limit are counted.
+//! GRAMMAR is a GBNF file, a Lark file (for the basic lexer), or the name of a built-in grammar. TEXTS is a
+//! file with a word of the grammar on each line, a folder with one in each file, or a file of JSON lines
+//! whose `splits` are the pieces of a template; what is not in the language is passed over and counted. For
+//! 75, 50, 25 and 0% of a text's tokens known it reports the cold check (a new canvas, what the grammar and
+//! vocabulary share kept), a mask, and the check after a set, as medians and maxima in milliseconds. The
+//! canvas of a word must be possible and its true tokens in every mask, or the run fails. Questions that
+//! reach a limit are counted.
 
 use std::time::{Duration, Instant};
 

@@ -1,11 +1,13 @@
-//! The readers of the contextual lexer against exhaustive search: random small grammars, with indentation and without.
+//! The readers of the contextual lexer against exhaustive search: random small grammars, with indentation and
+//! without.
 //!
-//! Strict readings are part of the language, and free ones all of it and more. So a mask that the chart of strict readings makes
-//! has possible tokens alone, and one of free readings has all of them. Together, as sessions use them, their "yes" and "no" are
-//! never wrong. The reference splits a text in all ways and asks which of them win.
+//! Strict readings are part of the language, and free ones all of it and more. So a mask that the chart of
+//! strict readings makes has possible tokens alone, and one of free readings has all of them. Together, as
+//! sessions use them, their "yes" and "no" are never wrong. The reference splits a text in all ways and asks
+//! which of them win.
 //!
-//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test contextual` runs the full campaign; without the variable
-//! 200 cases run, and 60 with indentation.
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test contextual` runs the full campaign;
+//! without the variable 200 cases run, and 60 with indentation.
 
 #![allow(
     clippy::unwrap_used,
@@ -313,8 +315,8 @@ fn words(text: &str) -> Vec<String> {
     tokens
 }
 
-/// Canvases of a Python program, each with a third of its tokens masked: questions about tokens, and how many are left open, by
-/// what reads the grammar.
+/// Canvases of a Python program, each with a third of its tokens masked: questions about tokens, and how many
+/// are left open, by what reads the grammar.
 #[test]
 #[ignore = "a measurement: cargo test --release -p maskwright-infill --test contextual -- --ignored --nocapture"]
 fn open_questions_about_python() {

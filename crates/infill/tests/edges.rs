@@ -1,5 +1,5 @@
-//! The edges of infilling: no hole, only holes, adjacent ones, holes inside of characters and escapes, templates that
-//! say why they are impossible, long ones; and the baseline's loop.
+//! The edges of infilling: no hole, only holes, adjacent ones, holes inside of characters and escapes,
+//! templates that say why they are impossible, long ones; and the baseline's loop.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
 

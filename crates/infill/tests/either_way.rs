@@ -1,10 +1,10 @@
 //! Masks of lexed grammars with all optimisations, against those with none.
 //!
-//! The grammars are larger than exhaustive search can judge, and any text stands in most templates: within it edges of the graph
-//! lead back.
+//! The grammars are larger than exhaustive search can judge, and any text stands in most templates: within it
+//! edges of the graph lead back.
 //!
-//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test either_way` runs the full campaign; without the variable
-//! 4,000 cases run.
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test either_way` runs the full campaign;
+//! without the variable 4,000 cases run.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
 

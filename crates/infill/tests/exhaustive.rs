@@ -1,12 +1,12 @@
 //! Canvases and templates of random small grammars and vocabularies against exhaustive search.
 //!
-//! A canvas is decided by trying all tokens at all masked positions, with the reference parser as judge. Holes of
-//! any text cannot be enumerated, so a template is decided from both sides: what is called possible comes with a
-//! completion that the reference parser and a plain matcher accept, and what is called impossible is compared with all
-//! words up to a length.
+//! A canvas is decided by trying all tokens at all masked positions, with the reference parser as judge.
+//! Holes of any text cannot be enumerated, so a template is decided from both sides: what is called possible
+//! comes with a completion that the reference parser and a plain matcher accept, and what is called
+//! impossible is compared with all words up to a length.
 //!
-//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test exhaustive` runs the full campaign; without the variable
-//! 300 cases of each kind run.
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test exhaustive` runs the full campaign;
+//! without the variable 300 cases of each kind run.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
 

@@ -1,9 +1,10 @@
 //! Canvases and templates of random small grammars with indentation against exhaustive search.
 //!
-//! The reference makes the tokens of indentation as Lark's `PythonIndenter` does, from the list of all tokens of a text.
+//! The reference makes the tokens of indentation as Lark's `PythonIndenter` does, from the list of all tokens
+//! of a text.
 //!
-//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test indentation` runs the full campaign; without the variable
-//! 200 cases of each kind run.
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test indentation` runs the full
+//! campaign; without the variable 200 cases of each kind run.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
 
@@ -217,7 +218,8 @@ fn any_text_needs_lines_of_any_width() {
     assert!(message.contains("number of tokens"), "{message}");
 }
 
-/// Blanks of a comment count where that is part of a line's end, so known lines with comments have known widths.
+/// Blanks of a comment count where that is part of a line's end, so known lines with comments have known
+/// widths.
 #[test]
 fn comments_make_lines_wide() {
     let subject = indented(r"\n *(#[^#\n]*#)?", None, &statements());

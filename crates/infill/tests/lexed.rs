@@ -1,10 +1,11 @@
 //! Canvases and templates of random small lexed grammars and vocabularies against exhaustive search.
 //!
-//! The reference splits a text into tokens as Lark's basic lexer does, terminal by terminal, and parses them. A
-//! canvas is decided by trying all tokens at all masked positions; a template from both sides, as in `exhaustive`.
+//! The reference splits a text into tokens as Lark's basic lexer does, terminal by terminal, and parses them.
+//! A canvas is decided by trying all tokens at all masked positions; a template from both sides, as in
+//! `exhaustive`.
 //!
-//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test lexed` runs the full campaign; without the variable
-//! 200 cases of each kind run.
+//! `PROPTEST_CASES=10000 cargo test --release -p maskwright-infill --test lexed` runs the full campaign;
+//! without the variable 200 cases of each kind run.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
 
@@ -122,7 +123,8 @@ fn adjacency_is_part_of_the_language() {
     assert!(text.starts_with(b"ab "), "the keyword is begun by the first piece: {}", text.escape_ascii());
 }
 
-/// Within any text boundaries lead to each other, so what lies ahead of one is learned of another, whichever was made first.
+/// Within any text boundaries lead to each other, so what lies ahead of one is learned of another, whichever
+/// was made first.
 #[test]
 fn what_lies_ahead_goes_round_in_any_text() {
     let three = [Rhs::Seq(vec![Rhs::Terminal(0), Rhs::Terminal(0), Rhs::Terminal(0)])];
@@ -139,7 +141,8 @@ fn what_lies_ahead_goes_round_in_any_text() {
     }
 }
 
-/// Within any text edges lead back to boundaries that were looked at before, and more is found to be used there.
+/// Within any text edges lead back to boundaries that were looked at before, and more is found to be used
+/// there.
 #[test]
 fn what_is_used_goes_round_in_any_text() {
     let (rule, terminal) = (Rhs::Rule, Rhs::Terminal);

@@ -1,9 +1,11 @@
-//! Replays MaskBench and the official JSON Schema test suite: `conformance DIR [schema|any] [--lenient] [--limit=N] [--misses]`.
+//! Replays MaskBench and the official JSON Schema test suite:
+//! `conformance DIR [schema|any] [--lenient] [--limit=N] [--misses]`.
 //!
-//! `DIR` holds `maskbench/*.jsonl` and `json-schema-test-suite/tests`, or one of them. Instances are written as
-//! `json.dumps(…, ensure_ascii=False)` does, in the order given; alternatives are limited to `N`. Prints what is refused by keyword, how many
-//! instances are judged right, the times of compilation, and with `--misses` each wrong one. Exits with 1 if
-//! an invalid instance is accepted although the report says that everything is enforced.
+//! `DIR` holds `maskbench/*.jsonl` and `json-schema-test-suite/tests`, or one of them. Instances are written
+//! as `json.dumps(…, ensure_ascii=False)` does, in the order given; alternatives are limited to `N`. Prints
+//! what is refused by keyword, how many instances are judged right, the times of compilation, and with
+//! `--misses` each wrong one. Exits with 1 if an invalid instance is accepted although the report says that
+//! everything is enforced.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a command")]
 

@@ -1,16 +1,19 @@
 //! Finds the keywords that lose their effect because a part of the schema is left out, for the report.
 //!
-//! A part that is left out counts as true ([`crate::loose`]). Most keywords above it keep their meaning: `allOf`, `properties`
-//! and `items` pass the loss on, and the report names the part itself. Others lose their effect with it:
+//! A part that is left out counts as true ([`crate::loose`]). Most keywords above it keep their meaning:
+//! `allOf`, `properties` and `items` pass the loss on, and the report names the part itself. Others lose
+//! their effect with it:
 //!
-//! * below `not`, the part and everything that applies together with it (`{"not": {"type": "string", "pattern": "(a)\\1"}}`
-//!   refuses nothing, so neither `type` nor `not` is enforced);
-//! * keywords that look at their schemas from both [sides](Side): `oneOf`, `if` with `then` and `else`, `contains` with its
-//!   counts; `anyOf`, if another branch may take the same values; and `unevaluated…` next to one of those.
+//! * below `not`, the part and everything that applies together with it
+//!   (`{"not": {"type": "string", "pattern": "(a)\\1"}}` refuses nothing, so neither `type` nor `not` is
+//!   enforced);
+//! * keywords that look at their schemas from both [sides](Side): `oneOf`, `if` with `then` and `else`,
+//!   `contains` with its counts; `anyOf`, if another branch may take the same values; and `unevaluated…` next
+//!   to one of those.
 //!
-//! Invariant: if no keyword on the path from the root to a part that is left out is reported as not enforced, the grammar has
-//! exactly the texts of the schema without the part. The report errs on the safe side, because it works by types: a reported
-//! keyword may still have its effect on some values.
+//! Invariant: if no keyword on the path from the root to a part that is left out is reported as not enforced,
+//! the grammar has exactly the texts of the schema without the part. The report errs on the safe side,
+//! because it works by types: a reported keyword may still have its effect on some values.
 //!
 //! Runs once, on schemas with a part left out. Linear in the schemas that were read.
 
@@ -153,7 +156,8 @@ fn pass<'a>(used: &Use<'a>, loss: &Loss<'a>) -> Loss<'a> {
     }
 }
 
-/// The schemas that `holder`, seen from `side`, applies: the keyword, the schema, and the side it is seen from.
+/// The schemas that `holder`, seen from `side`, applies: the keyword, the schema, and the side it is seen
+/// from.
 fn applied<'a>(
     graph: &mut Graph<'a>,
     holder: &'a Value,

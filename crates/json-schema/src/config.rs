@@ -22,9 +22,9 @@ pub struct SchemaConfig {
     pub numbers: Numbers,
     /// How the members of the outermost object are written.
     pub style: Style,
-    /// Whether a keyword that is not enforced is an error (the default). Otherwise it is left out and the report lists it,
-    /// with the reason: the grammar has all texts of the schema, and others. Invalid schemas, and too much work, are errors
-    /// in any case.
+    /// Whether a keyword that is not enforced is an error (the default). Otherwise it is left out and the
+    /// report lists it, with the reason: the grammar has all texts of the schema, and others. Invalid
+    /// schemas, and too much work, are errors in any case.
     pub strict: bool,
     /// Limits on the size of things, against hostile schemas.
     pub limits: SchemaLimits,
@@ -61,18 +61,19 @@ pub enum PropertyOrder {
 pub enum Whitespace {
     /// None.
     Compact,
-    /// As common JSON writers produce it, with any indentation. After `,` nothing, one blank, or a line feed with an
-    /// indentation; after `:` nothing or one blank; none before `,` and `:`, at the end of a line, or around the whole text.
-    /// Brackets are padded on both sides or on neither, with one blank or a line feed with an indentation. Empty brackets
-    /// may have one padding. An indentation is up to [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
+    /// As common JSON writers produce it, with any indentation. After `,` nothing, one blank, or a line feed
+    /// with an indentation; after `:` nothing or one blank; none before `,` and `:`, at the end of a line, or
+    /// around the whole text. Brackets are padded on both sides or on neither, with one blank or a line feed
+    /// with an indentation. Empty brackets may have one padding. An indentation is up to
+    /// [`max_indent`](SchemaLimits::max_indent) blanks, or half as many tabs.
     #[default]
     Flexible,
     /// On one line: a blank or none after `,` and `:`, and nowhere else.
     OneLine,
     /// Any amount wherever RFC 8259 allows it, around the whole text too.
     Any,
-    /// At most so many characters wherever RFC 8259 allows white space, except around the whole text. [`u32::MAX`]
-    /// stands for any number of them.
+    /// At most so many characters wherever RFC 8259 allows white space, except around the whole text.
+    /// [`u32::MAX`] stands for any number of them.
     AtMost(u32),
 }
 
@@ -90,18 +91,20 @@ pub enum Whitespace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Numbers {
-    /// As common JSON writers write them, within the range of doubles; every double has a spelling. An integer has no fraction
-    /// and no exponent, and is not `-0`. Another number with a fraction has at most 17 digits, including trailing zeros (`19.90`).
-    /// It has an exponent only where Python or JavaScript writes one (`1e-07`, `1e-7`, `1.5e+300`). A value that the schema
-    /// lists is written in digits or as in the schema. If no plain number is within the bounds, all spellings are allowed.
+    /// As common JSON writers write them, within the range of doubles; every double has a spelling. An
+    /// integer has no fraction and no exponent, and is not `-0`. Another number with a fraction has at most
+    /// 17 digits, including trailing zeros (`19.90`). It has an exponent only where Python or JavaScript
+    /// writes one (`1e-07`, `1e-7`, `1.5e+300`). A value that the schema lists is written in digits or as in
+    /// the schema. If no plain number is within the bounds, all spellings are allowed.
     #[default]
     Plain,
-    /// In any way that the schema allows: integers may end in `.0`, and numbers without a bound are any of RFC 8259.
+    /// In any way that the schema allows: integers may end in `.0`, and numbers without a bound are any of
+    /// RFC 8259.
     Any,
 }
 
-/// How the members of the outermost object are written: as JSON, or as the elements in which a model writes the
-/// arguments of a call.
+/// How the members of the outermost object are written: as JSON, or as the elements in which a model writes
+/// the arguments of a call.
 ///
 /// Most styles are named after the models that write them, as in xgrammar's structural tags. With any but
 /// [`Json`](Style::Json) and [`Gemma`](Style::Gemma), the schema must have objects. The
@@ -187,8 +190,8 @@ impl Style {
 
 /// Limits on the size of things. Work as a whole is limited by the caller's fuel.
 ///
-/// A schema that was saved and is read again has the defaults of the limits that only bound work: saved bytes are not
-/// trusted.
+/// A schema that was saved and is read again has the defaults of the limits that only bound work: saved bytes
+/// are not trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -202,8 +205,8 @@ pub struct SchemaLimits {
     /// a property or an item.
     #[serde(skip)]
     pub max_depth: usize,
-    /// How many digits a number that is not of a list of values has at most before its point, behind it and in its
-    /// power of ten, so that no model writes digits without end; `None`: any number of them.
+    /// How many digits a number that is not of a list of values has at most before its point, behind it and
+    /// in its power of ten, so that no model writes digits without end; `None`: any number of them.
     pub max_number_digits: Option<u32>,
     /// How many digits a bound may take in plain notation.
     #[serde(skip)]

@@ -90,7 +90,8 @@ impl Decimal {
         (0..shift).fold(remainder, |remainder, _| step(remainder, b'0')) == 0
     }
 
-    /// The first digit of the magnitude, the digits behind it, and the power of ten of the first; `None` for zero.
+    /// The first digit of the magnitude, the digits behind it, and the power of ten of the first; `None` for
+    /// zero.
     pub(crate) fn scientific(&self) -> Option<(u8, &[u8], i64)> {
         let (&first, rest) = self.digits.split_first()?;
         Some((first, rest, self.exponent + rest.len() as i64))

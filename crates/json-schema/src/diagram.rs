@@ -1,7 +1,7 @@
 //! Binary decision diagrams: one for each function of truth values, so equal functions are equal ids.
 //!
-//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation" (1986), with complemented edges as in Brace, Rudell and Bryant,
-//! "Efficient Implementation of a BDD Package" (1990).
+//! Bryant, "Graph-Based Algorithms for Boolean Function Manipulation" (1986), with complemented edges as in
+//! Brace, Rudell and Bryant, "Efficient Implementation of a BDD Package" (1990).
 
 use std::ops::Not;
 
@@ -36,7 +36,8 @@ impl Not for Diagram {
     }
 }
 
-/// `then` if `variable` is true, else `otherwise`. Variables below are greater. `then` is not negated, so that no function has two nodes.
+/// `then` if `variable` is true, else `otherwise`. Variables below are greater. `then` is not negated, so
+/// that no function has two nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Node {
     variable: u32,
@@ -72,7 +73,8 @@ impl Diagrams {
         self.nodes.len() + self.conjunctions.len()
     }
 
-    /// Both; `None` if that has a way of more than `max_depth` variables, or takes more than `max_work` steps.
+    /// Both; `None` if that has a way of more than `max_depth` variables, or takes more than `max_work`
+    /// steps.
     pub(crate) fn both(
         &mut self,
         a: Diagram,
@@ -135,7 +137,8 @@ impl Diagrams {
         diagram.node().checked_sub(1).map_or(u32::MAX, |node| self.nodes[node].variable)
     }
 
-    /// The diagrams for a variable that is true, and for one that is false. `diagram` has no smaller variable.
+    /// The diagrams for a variable that is true, and for one that is false. `diagram` has no smaller
+    /// variable.
     fn parts(&self, diagram: Diagram, variable: u32) -> (Diagram, Diagram) {
         match diagram.node().checked_sub(1).map(|node| self.nodes[node]) {
             Some(node) if node.variable == variable => {

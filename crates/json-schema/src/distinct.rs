@@ -1,17 +1,19 @@
 //! The watch over what must differ: the keys of an object, and the items of arrays that ask for it.
 //!
-//! Neither is context-free. Keys that are not named in the schema have a marked colon in the grammar; `uniqueItems` over
-//! an open domain has marked brackets and commas. This watch reads the text as JSON from the outermost marked bracket until it
-//! is closed, and skips the text around it, which need not be JSON. It keeps the keys before marked colons,
-//! and from the opening bracket of the outermost marked array on the values that its items have. It refuses the
-//! colon behind a key, and the comma or bracket behind an item, that was there before.
+//! Neither is context-free. Keys that are not named in the schema have a marked colon in the grammar;
+//! `uniqueItems` over an open domain has marked brackets and commas. This watch reads the text as JSON from
+//! the outermost marked bracket until it is closed, and skips the text around it, which need not be JSON. It
+//! keeps the keys before marked colons, and from the opening bracket of the outermost marked array on the
+//! values that its items have. It refuses the colon behind a key, and the comma or bracket behind an item,
+//! that was there before.
 //!
-//! What it promises (see [`Watch`]): a text is not at risk where the key being written can be none of those before it
-//! any more, and in every open watched array neither can the item being written; the grammar's own completions close
-//! it then, and what is opened later is completed with different keys and items, since the lowering
-//! lets in only objects and arrays that have as many keys and values as must be there. Where there are few keys, commas are
-//! marked too. Costs: a byte takes constant time, the end of a key or an item logarithmic, a question of a key or a string time logarithmic in those kept, one of
-//! another item time linear in the values kept; a copy takes constant time but for the text that is being written.
+//! What it promises (see [`Watch`]): a text is not at risk where the key being written can be none of those
+//! before it any more, and in every open watched array neither can the item being written; the grammar's own
+//! completions close it then, and what is opened later is completed with different keys and items, since the
+//! lowering lets in only objects and arrays that have as many keys and values as must be there. Where there
+//! are few keys, commas are marked too. Costs: a byte takes constant time, the end of a key or an item
+//! logarithmic, a question of a key or a string time logarithmic in those kept, one of another item time
+//! linear in the values kept; a copy takes constant time but for the text that is being written.
 
 mod reader;
 
@@ -28,7 +30,8 @@ use reader::Reader;
 pub struct Distinct {
     /// Whether some arrays are watched.
     pub(crate) has_arrays: bool,
-    /// Whether some objects have few keys that are not named, so that their commas and colons are marked as parting.
+    /// Whether some objects have few keys that are not named, so that their commas and colons are marked as
+    /// parting.
     pub(crate) has_few_keys: bool,
 }
 
@@ -52,8 +55,9 @@ impl Watch for Distinct {
         [b',', b']', b':'].into_iter().collect()
     }
 
-    /// A key that begins within the token and is not the first of its object, with one more byte at least, may be one
-    /// that was there. Where nothing was kept before, the token has a whole key as well, or opens what it goes on in.
+    /// A key that begins within the token and is not the first of its object, with one more byte at least,
+    /// may be one that was there. Where nothing was kept before, the token has a whole key as well, or opens
+    /// what it goes on in.
     fn doubt(&self, token: &[u8]) -> Doubt {
         if !token.contains(&b',') {
             return Doubt::Never;
@@ -82,7 +86,8 @@ impl Watch for Distinct {
         }
     }
 
-    /// Letters stand for themselves in keys, but behind a backslash, which what completes a key has dealt with first.
+    /// Letters stand for themselves in keys, but behind a backslash, which what completes a key has dealt
+    /// with first.
     fn apart(&self) -> Option<ByteSet> {
         (!self.has_arrays && !self.has_few_keys).then(|| ByteSet::range(b'a', b'z'))
     }

@@ -1,8 +1,8 @@
 //! The documents that the references of a schema may lead to, besides its own.
 //!
-//! A document is known by the URI where it was found, which may be the path of a file, and by the identifier (`$id`)
-//! that it gives itself. Nothing is read here: the caller says what there is, and [`referred`](Documents::referred) says
-//! what more could be needed.
+//! A document is known by the URI where it was found, which may be the path of a file, and by the identifier
+//! (`$id`) that it gives itself. Nothing is read here: the caller says what there is, and
+//! [`referred`](Documents::referred) says what more could be needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,8 +37,8 @@ impl Documents {
         self.by_uri.insert(uri.into(), document.into());
     }
 
-    /// Adds the document found at `uri`, which references may call `name` where no other document is meant by that.
-    /// The first one of a name keeps it.
+    /// Adds the document found at `uri`, which references may call `name` where no other document is meant by
+    /// that. The first one of a name keeps it.
     pub fn insert_named(&mut self, name: &str, uri: &str, document: impl Into<Arc<Value>>) {
         self.insert(uri, document);
         self.by_name.entry(name.to_owned()).or_insert_with(|| uri.to_owned());
@@ -80,7 +80,8 @@ impl Documents {
         self.by_name.contains_key(name)
     }
 
-    /// The URI of the file at `path`, which has `/` between its names: characters that mean something in a URI are escaped.
+    /// The URI of the file at `path`, which has `/` between its names: characters that mean something in a
+    /// URI are escaped.
     pub fn uri_of_path(path: &str) -> String {
         let mut uri = String::with_capacity(path.len());
         for c in path.chars() {
@@ -100,8 +101,8 @@ impl Documents {
         uri::is_path(uri).then(|| uri::percent_decode(uri).into_owned())
     }
 
-    /// Where the documents are that the relative references of `document`, found at `uri`, lead to: URIs without
-    /// fragments, and each reference as it is written. Linear in the document.
+    /// Where the documents are that the relative references of `document`, found at `uri`, lead to: URIs
+    /// without fragments, and each reference as it is written. Linear in the document.
     pub fn referred(document: &Value, uri: &str) -> BTreeSet<(String, String)> {
         let mut referred = BTreeSet::new();
         let mut work = vec![document];

@@ -1,8 +1,9 @@
 //! Moves exclusive bounds so that readers which parse numbers as doubles agree with them.
 //!
-//! Such a reader rounds a number before it compares it: it reads `2e-400` as 0 and `1.0000000000000001` as 1. So a text can be
-//! above an exclusive bound although the reader finds it equal. Plain numbers stay so far from the bound that all readers
-//! agree. A printer of doubles never writes any of the texts that this excludes.
+//! Such a reader rounds a number before it compares it: it reads `2e-400` as 0 and `1.0000000000000001` as 1.
+//! So a text can be above an exclusive bound although the reader finds it equal. Plain numbers stay so far
+//! from the bound that all readers agree. A printer of doubles never writes any of the texts that this
+//! excludes.
 
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -14,8 +15,9 @@ use crate::plain::{GREATEST, GREATEST_EXPONENT};
 /// How many digits a moved bound has: more than plain numbers with a fraction have.
 const DIGITS: usize = 20;
 
-/// The range with the same plain numbers, except those that are rounded onto an exclusive bound. Bounds beyond all doubles are
-/// removed, and exclusive bounds are moved to the first number that is not rounded onto them. `None` if nothing is left.
+/// The range with the same plain numbers, except those that are rounded onto an exclusive bound. Bounds
+/// beyond all doubles are removed, and exclusive bounds are moved to the first number that is not rounded
+/// onto them. `None` if nothing is left.
 pub(crate) fn apart_from_bounds(range: &NumberRange) -> Option<NumberRange> {
     let moved = |bound: &Option<Bound>, is_lower: bool| {
         bound.as_ref().filter(|bound| !is_beyond(bound, is_lower)).map(|bound| apart(bound, is_lower))
@@ -54,8 +56,8 @@ fn apart(bound: &Bound, is_lower: bool) -> Bound {
     }
 }
 
-/// The least number of [`DIGITS`] digits that is rounded to `high`, a positive double, and not to `low`, the one before it: its
-/// digits and their power of ten.
+/// The least number of [`DIGITS`] digits that is rounded to `high`, a positive double, and not to `low`, the
+/// one before it: its digits and their power of ten.
 fn first_above(low: f64, high: f64) -> (u128, i32) {
     let written = format!("{high:.*e}", DIGITS - 1);
     let (digits, exponent) = written.split_once('e').expect("it is written with an exponent");

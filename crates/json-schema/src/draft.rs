@@ -4,9 +4,10 @@ use serde_json::Value;
 
 /// A draft, as far as the drafts differ in what this crate does.
 ///
-/// The drafts agree on most keywords. One of a later draft than the document and its parts name has no effect, by the
-/// specification, and the report says so; one that a later draft has given up goes on. Besides, it depends on the draft whether the
-/// siblings of `$ref` count, whether `1.0` is an integer, and which keyword names a schema.
+/// The drafts agree on most keywords. One of a later draft than the document and its parts name has no
+/// effect, by the specification, and the report says so; one that a later draft has given up goes on.
+/// Besides, it depends on the draft whether the siblings of `$ref` count, whether `1.0` is an integer, and
+/// which keyword names a schema.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Draft {
     Draft3,
@@ -34,7 +35,8 @@ impl Draft {
         .map_or(Draft::Draft2020, |(_, draft)| draft)
     }
 
-    /// The latest draft that a document or a part of it names. Linear in its size where the document names another.
+    /// The latest draft that a document or a part of it names. Linear in its size where the document names
+    /// another.
     pub(crate) fn latest(root: &Value) -> Draft {
         let mut latest = Draft::of(root);
         let mut work = vec![root];

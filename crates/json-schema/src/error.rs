@@ -6,7 +6,8 @@ use maskwright_automata::{AutomatonError, FuelError};
 use maskwright_error::{Error, ErrorKind, Place};
 use maskwright_syntax::SyntaxError;
 
-/// Why a schema is refused: a message, a JSON pointer to the place, the keyword there and, where there is one, a hint.
+/// Why a schema is refused: a message, a JSON pointer to the place, the keyword there and, where there is
+/// one, a hint.
 ///
 /// ```
 /// use maskwright_automata::Fuel;
@@ -143,8 +144,8 @@ impl SchemaError {
         self
     }
 
-    /// The same error with another hint if it is one of a [missing document](Self::missing_document): what to do about
-    /// it, in lowercase. Other errors stay as they are.
+    /// The same error with another hint if it is one of a [missing document](Self::missing_document): what to
+    /// do about it, in lowercase. Other errors stay as they are.
     ///
     /// ```
     /// use maskwright_automata::Fuel;
@@ -186,8 +187,8 @@ impl SchemaError {
         self
     }
 
-    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document than the
-    /// schema's own, the document's URI, `#` and the pointer.
+    /// The JSON pointer (RFC 6901) of the schema at fault; empty for the whole document. In another document
+    /// than the schema's own, the document's URI, `#` and the pointer.
     pub fn pointer(&self) -> &str {
         &self.0.pointer
     }
@@ -197,8 +198,8 @@ impl SchemaError {
         self.0.keyword
     }
 
-    /// The line, from 1: in the text of a document that is not JSON ([`is_syntax`](Self::is_syntax)), or in the
-    /// pattern that is the keyword's value.
+    /// The line, from 1: in the text of a document that is not JSON ([`is_syntax`](Self::is_syntax)), or in
+    /// the pattern that is the keyword's value.
     pub fn line(&self) -> Option<usize> {
         self.syntax().map(SyntaxError::line)
     }
@@ -224,7 +225,8 @@ impl SchemaError {
         self.0.missing.first().map(|missing| missing.uri.as_str())
     }
 
-    /// All documents that references need and that were not given, each once, in the order of the schema's text; at most
+    /// All documents that references need and that were not given, each once, in the order of the schema's
+    /// text; at most
     /// 100. Empty for any other error.
     ///
     /// ```
@@ -311,7 +313,8 @@ impl SchemaError {
         self
     }
 
-    /// Whether the schema is valid, but uses a keyword that is not enforced, or a pattern that is not supported.
+    /// Whether the schema is valid, but uses a keyword that is not enforced, or a pattern that is not
+    /// supported.
     pub fn is_unsupported(&self) -> bool {
         match &self.0.kind {
             Kind::Unsupported { .. } => true,

@@ -12,7 +12,8 @@ use crate::notation::Notation;
 pub(crate) struct Surroundings<'a> {
     /// What no string and no name contains.
     pub(crate) excluded: Excluded,
-    /// Marks at which readers end the value. They do not occur raw in strings of JSON, which have escapes for them.
+    /// Marks at which readers end the value. They do not occur raw in strings of JSON, which have escapes for
+    /// them.
     pub(crate) ends: Excluded,
     /// The special tokens that the marks of a style are read as, besides their text.
     pub(crate) special: Option<&'a SpecialNames>,
@@ -51,7 +52,8 @@ impl Excluded {
         !self.needles.iter().any(has)
     }
 
-    /// A string of JSON between its quotes, with each of them hidden by an escape. `None` if that is not enough.
+    /// A string of JSON between its quotes, with each of them hidden by an escape. `None` if that is not
+    /// enough.
     pub(crate) fn hidden(&self, inside: &[u8]) -> Option<Vec<u8>> {
         let mut is_hidden = vec![false; inside.len()];
         for needle in &self.needles {
@@ -66,8 +68,8 @@ impl Excluded {
         self.allows(&hidden).then_some(hidden)
     }
 
-    /// The strings of JSON between their quotes of `spelled`, canonical ones, and those with escapes that hide the needles, without
-    /// any needle.
+    /// The strings of JSON between their quotes of `spelled`, canonical ones, and those with escapes that
+    /// hide the needles, without any needle.
     pub(crate) fn all_hidden(&self, spelled: Regex) -> Regex {
         let needles = self.needles.iter().filter(|needle| may_contain(&spelled, needle));
         let bytes: ByteSet = needles.map(|needle| needle.as_bytes()[hiding_place(needle)]).collect();
@@ -107,8 +109,8 @@ fn escape(byte: u8) -> Vec<u8> {
     }
 }
 
-/// The canonical spellings of `spelled`, and those with some of these bytes as escapes. (The spellings of characters stay a prefix code, so
-/// that intersections and complements go through.)
+/// The canonical spellings of `spelled`, and those with some of these bytes as escapes. (The spellings of
+/// characters stay a prefix code, so that intersections and complements go through.)
 fn with_escapes(spelled: &Regex, bytes: &ByteSet) -> Regex {
     let all = |parts: &[Regex]| parts.iter().map(|part| with_escapes(part, bytes)).collect::<Vec<_>>();
     let of_byte = |byte: u8| match bytes.contains(byte) {

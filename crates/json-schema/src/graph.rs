@@ -1,10 +1,10 @@
 //! The schemas of one document as a lazily resolved graph of canonical forms.
 //!
 //! Nodes are schemas of the document (one for each place that is read, found by address, so that all
-//! references to it share it), constants, and intersections and complements of other nodes. [`Graph::shape`] resolves a node
-//! one step deep. An intersection is keyed by the flat list of what it intersects, so intersecting recursive
-//! schemas ends: there are finitely many lists. What it costs is counted in fuel, and alternatives are
-//! limited, since multiplying out `anyOf`s is exponential in the worst case.
+//! references to it share it), constants, and intersections and complements of other nodes. [`Graph::shape`]
+//! resolves a node one step deep. An intersection is keyed by the flat list of what it intersects, so
+//! intersecting recursive schemas ends: there are finitely many lists. What it costs is counted in fuel, and
+//! alternatives are limited, since multiplying out `anyOf`s is exponential in the worst case.
 //!
 //! What a graph does is in the files of its folder:
 //!
@@ -93,10 +93,11 @@ pub(crate) struct Graph<'a> {
     loops_to: usize,
     /// Of schemas at less than this depth nothing may be assumed.
     whole_from: usize,
-    /// What is assumed of the schemas that are being read, where it is not an error that one leads back to them.
+    /// What is assumed of the schemas that are being read, where it is not an error that one leads back to
+    /// them.
     assumed: Option<Assumed>,
-    /// Branches of `oneOf`, by the place of its schema and their number, that are a schema around them: they add no value, so they do not
-    /// exclude those of the others either.
+    /// Branches of `oneOf`, by the place of its schema and their number, that are a schema around them: they
+    /// add no value, so they do not exclude those of the others either.
     adding: FxHashSet<(PlaceId, usize)>,
     /// The schemas that lead back to themselves without a step, through others.
     pub(crate) looping: FxHashSet<PlaceId>,
@@ -282,8 +283,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The node of what does not satisfy the schema of `node`. Negation turns the side: what is left out of a set
-    /// that is too large is too little.
+    /// The node of what does not satisfy the schema of `node`. Negation turns the side: what is left out of a
+    /// set that is too large is too little.
     pub(crate) fn denial_node(&mut self, node: NodeId) -> NodeId {
         let other = self.other_side(node);
         self.complement_node(other)
@@ -356,7 +357,8 @@ impl<'a> Graph<'a> {
         node
     }
 
-    /// The node of the values that are not in `node`, exactly. Of a schema's negation, see [`Graph::denial_node`].
+    /// The node of the values that are not in `node`, exactly. Of a schema's negation, see
+    /// [`Graph::denial_node`].
     pub(crate) fn complement_node(&mut self, node: NodeId) -> NodeId {
         match node {
             NodeId::ANY => return NodeId::NEVER,

@@ -1,8 +1,8 @@
 //! Finds the innermost schema that no value satisfies, for the error message.
 //!
-//! The search descends from the root into the first part that every value must satisfy and that is empty by itself: the target
-//! of a reference, a member of `allOf`, a required property, a required item. It runs once, for an error. Each step compiles
-//! the parts of one schema and spends fuel.
+//! The search descends from the root into the first part that every value must satisfy and that is empty by
+//! itself: the target of a reference, a member of `allOf`, a required property, a required item. It runs
+//! once, for an error. Each step compiles the parts of one schema and spends fuel.
 
 use std::borrow::Cow;
 

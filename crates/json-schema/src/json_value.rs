@@ -1,8 +1,8 @@
 //! JSON values up to equality, as texts write them.
 //!
-//! What the [watch](crate::distinct) over arrays compares: numbers by value, strings by code points, objects without
-//! the order of their members (of a repeated key, the last value counts). Values are shared, so keeping one
-//! costs a pointer.
+//! What the [watch](crate::distinct) over arrays compares: numbers by value, strings by code points, objects
+//! without the order of their members (of a repeated key, the last value counts). Values are shared, so
+//! keeping one costs a pointer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ impl JsonValue {
     }
 
     /// Whether some scalar whose text begins with `text` (not empty, and as long as that of a value that has
-    /// not ended) may be this value. Errs on the side of yes for numbers only: where the power of ten is open.
+    /// not ended) may be this value. Errs on the side of yes for numbers only: where the power of ten is
+    /// open.
     pub(crate) fn may_begin_with(&self, text: &[u8]) -> bool {
         match (self, text.first()) {
             (JsonValue::String(value), Some(b'"')) => {
@@ -129,7 +130,8 @@ pub(crate) fn unescaped(text: &[u8]) -> Vec<u8> {
     unescaped_so_far(text).0
 }
 
-/// The same, and the escape at its end that is not complete (both halves, of a character beyond the first plane).
+/// The same, and the escape at its end that is not complete (both halves, of a character beyond the first
+/// plane).
 pub(crate) fn unescaped_so_far(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -167,7 +169,8 @@ pub(crate) fn unescaped_so_far(text: &[u8]) -> (Vec<u8>, &[u8]) {
     }
 }
 
-/// Whether `value` begins with `plain` and then with a character that `open` may become, a beginning of an escape.
+/// Whether `value` begins with `plain` and then with a character that `open` may become, a beginning of an
+/// escape.
 pub(crate) fn begins_with(value: &[u8], plain: &[u8], open: &[u8]) -> bool {
     let Some(rest) = value.strip_prefix(plain) else { return false };
     if open.is_empty() {
@@ -237,7 +240,8 @@ mod tests {
         }
     }
 
-    /// Every beginning of every spelling of a character goes on to the next byte of it, and complete ones leave nothing open.
+    /// Every beginning of every spelling of a character goes on to the next byte of it, and complete ones
+    /// leave nothing open.
     #[test]
     fn escapes_go_on_to_their_characters() {
         for (character, spelling) in [

@@ -11,23 +11,25 @@
 //!
 //! * Object members are in [schema order](PropertyOrder::Schema); white space is as [`Whitespace`] says. No
 //!   key occurs twice, however it is spelled: for keys that the schema does not name, the grammar has a
-//!   [watch](maskwright_grammar::Watch), which the session keeps. Exception: unnamed keys may
-//!   repeat if `minProperties` or a complement requires members and a pattern allows more than 64, but finitely many, keys.
+//!   [watch](maskwright_grammar::Watch), which the session keeps. Exception: unnamed keys may repeat if
+//!   `minProperties` or a complement requires members and a pattern allows more than 64, but finitely many,
+//!   keys.
 //! * Strings without a constraint, and keys of objects without declared properties, are spelled in any way
 //!   RFC 8259 allows, surrogates paired. Strings with a constraint, constants and other keys have the one
 //!   spelling of Python's `json.dumps(…, ensure_ascii=False)`. Lengths count code points.
-//! * Numbers are [plain](Numbers::Plain) unless the configuration says [`Numbers::Any`]. With it, numbers without a constraint
-//!   are any of RFC 8259; `integer`s have no exponent and, except in draft 4, may end in `.0`. Numbers with a bound are in
-//!   plain notation, without an exponent, or have an exponent and a single digit, not zero, before the point (`1e-06`). With
-//!   `multipleOf`, also below `not`, they are in plain notation and have no more decimals than it needs. Constants are
-//!   written as in the schema or plainly, whole ones (except in draft 4) also with `.0`.
-//! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of one
-//!   finite list of scalars, the watch keeps them too.
+//! * Numbers are [plain](Numbers::Plain) unless the configuration says [`Numbers::Any`]. With it, numbers
+//!   without a constraint are any of RFC 8259; `integer`s have no exponent and, except in draft 4, may end in
+//!   `.0`. Numbers with a bound are in plain notation, without an exponent, or have an exponent and a single
+//!   digit, not zero, before the point (`1e-06`). With `multipleOf`, also below `not`, they are in plain
+//!   notation and have no more decimals than it needs. Constants are written as in the schema or plainly,
+//!   whole ones (except in draft 4) also with `.0`.
+//! * Items of an array with `uniqueItems` differ as values, however they are written. Where they are not of
+//!   one finite list of scalars, the watch keeps them too.
 //!
 //! # Arguments in elements
-//! With most [`Style`]s other than JSON, a text writes the members of one object, without braces and commas, each in an element
-//! of its own, as xgrammar's structural tags have it. The schema's other values are left out, and a schema without objects
-//! is an error. For the members `city` (a string) and `days` (a number):
+//! With most [`Style`]s other than JSON, a text writes the members of one object, without braces and commas,
+//! each in an element of its own, as xgrammar's structural tags have it. The schema's other values are left
+//! out, and a schema without objects is an error. For the members `city` (a string) and `days` (a number):
 //!
 //! | style | text |
 //! |---|---|
@@ -42,35 +44,41 @@
 //! | `python` | `city="Berlin", days=3` |
 //! | `gemma` | <code>{city:<&#124;"&#124;>Berlin<&#124;"&#124;>,days:3}</code> |
 //!
-//! * **Strings are raw**: any text without the closing mark that satisfies the schema's constraints. A text that
-//!   contains the mark cannot be written. Where the style does not tell kinds of values apart (`qwen_xml`, `minimax_xml`,
-//!   `glm_xml`), a text need only be one of the values that the schema allows: `3` is a string too.
-//! * **Other values are JSON**, whose strings cannot contain the mark either: readers end the element there. In `cohere_xml` and
-//!   `minimax_m3_xml` arrays and objects are elements in turn: of type `list` and `dict`, whose items have no name, and with items of
-//!   the name `item`.
-//! * **`minimax_m3_xml`** ends an element with its name, so only names that the schema lists can be written; no string contains
-//!   `]<]minimax[>[`; an empty array or object is an empty element; no white space stands around values.
-//! * **`python`** has Python's literals on one line: strings in either quotes, `True`, `False` and `None`, lists and dicts, with a blank or none after commas and colons. Names of arguments are names of Python and no keywords.
-//!   `python_json` has `true`, `false` and `null` as well.
-//! * **`gemma`** has objects, arrays, numbers and words as compact JSON, strings as they are between two `<|"|>`, and names without
-//!   quotes. The schema need not be of an object.
-//! * **Attributes say the kind** of the value that follows, never of another. `kimi_k3_xml` calls all numbers `number`.
-//! * **White space**, as much as is allowed after a comma, may stand around the members (in `glm_xml` not before the first if white
-//!   space is flexible, but before `<arg_value>`). Around a value it is not part of the value: of flexible white space there, `qwen_xml`
-//!   has one line feed on each side, and the others have none, since readers take away no more. If any or so many characters of white
-//!   space are asked for, they may stand around each value that is not a string, and, except in `deepseek_xml`, around strings with a
+//! * **Strings are raw**: any text without the closing mark that satisfies the schema's constraints. A text
+//!   that contains the mark cannot be written. Where the style does not tell kinds of values apart
+//!   (`qwen_xml`, `minimax_xml`, `glm_xml`), a text need only be one of the values that the schema allows:
+//!   `3` is a string too.
+//! * **Other values are JSON**, whose strings cannot contain the mark either: readers end the element there.
+//!   In `cohere_xml` and `minimax_m3_xml` arrays and objects are elements in turn: of type `list` and `dict`,
+//!   whose items have no name, and with items of the name `item`.
+//! * **`minimax_m3_xml`** ends an element with its name, so only names that the schema lists can be written;
+//!   no string contains `]<]minimax[>[`; an empty array or object is an empty element; no white space stands
+//!   around values.
+//! * **`python`** has Python's literals on one line: strings in either quotes, `True`, `False` and `None`,
+//!   lists and dicts, with a blank or none after commas and colons. Names of arguments are names of Python
+//!   and no keywords. `python_json` has `true`, `false` and `null` as well.
+//! * **`gemma`** has objects, arrays, numbers and words as compact JSON, strings as they are between two
+//!   `<|"|>`, and names without quotes. The schema need not be of an object.
+//! * **Attributes say the kind** of the value that follows, never of another. `kimi_k3_xml` calls all numbers
+//!   `number`.
+//! * **White space**, as much as is allowed after a comma, may stand around the members (in `glm_xml` not
+//!   before the first if white space is flexible, but before `<arg_value>`). Around a value it is not part of
+//!   the value: of flexible white space there, `qwen_xml` has one line feed on each side, and the others have
+//!   none, since readers take away no more. If any or so many characters of white space are asked for, they
+//!   may stand around each value that is not a string, and, except in `deepseek_xml`, around strings with a
 //!   constraint.
-//! * **Names** that the schema does not have are those of variables (`[A-Za-z_][A-Za-z0-9_]*`), in `cohere_xml` any but the
-//!   empty one, unless `patternProperties` or `propertyNames` say which there may be. `cohere_xml` and `kimi_k3_xml` escape
-//!   names as attributes of XML; in the other styles a name of the schema that contains what ends a name is not enforced.
-//! * **No watch.** A name that is not one of the schema's, or of few, may occur twice, also in JSON inside. `uniqueItems` is
-//!   enforced only in JSON and for items of a finite list of scalars.
+//! * **Names** that the schema does not have are those of variables (`[A-Za-z_][A-Za-z0-9_]*`), in
+//!   `cohere_xml` any but the empty one, unless `patternProperties` or `propertyNames` say which there may
+//!   be. `cohere_xml` and `kimi_k3_xml` escape names as attributes of XML; in the other styles a name of the
+//!   schema that contains what ends a name is not enforced.
+//! * **No watch.** A name that is not one of the schema's, or of few, may occur twice, also in JSON inside.
+//!   `uniqueItems` is enforced only in JSON and for items of a finite list of scalars.
 //!
 //! # What is not enforced
-//! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]: then the language
-//! has all texts of the schema and perhaps others, also where the keyword stands below `not`, `oneOf` or `if`. Unknown
-//! keywords are annotations, as the specification says, and are listed as such; those that are nearly a known one, and
-//! unknown formats, are [warned about](Report::warnings).
+//! A keyword that is not enforced is an error, or with `strict: false` an entry of the [`Report`]: then the
+//! language has all texts of the schema and perhaps others, also where the keyword stands below `not`,
+//! `oneOf` or `if`. Unknown keywords are annotations, as the specification says, and are listed as such;
+//! those that are nearly a known one, and unknown formats, are [warned about](Report::warnings).
 //!
 //! Compilation is linear in the document for usual schemas; multiplied-out combinations and everything else
 //! that can grow is paid for in `Fuel` and limited.
@@ -201,10 +209,12 @@ pub fn compile_with_documents(
 #[doc(hidden)]
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Around<'a> {
-    /// Texts that no string and no name contains, as it is written: between its quotes, with escapes. Strings and names for which the
-    /// schema has a pattern or a format are not looked at. None of these may be empty.
+    /// Texts that no string and no name contains, as it is written: between its quotes, with escapes. Strings
+    /// and names for which the schema has a pattern or a format are not looked at. None of these may be
+    /// empty.
     pub excludes: &'a [&'a str],
-    /// Marks at which readers end the values; none of them empty. Strings of JSON write them with an escape: `<\/call>`.
+    /// Marks at which readers end the values; none of them empty. Strings of JSON write them with an escape:
+    /// `<\/call>`.
     pub ends: &'a [&'a str],
     /// The special tokens that the style's marks name: they are those tokens as well as their text.
     pub special: Option<&'a SpecialNames>,
@@ -231,7 +241,8 @@ pub fn compile_within(
     compile_graph(graph, schema)
 }
 
-/// The strings of JSON for the texts of `texts`, without their quotes; canonical ones, and escapes where they hide the marks `ends`.
+/// The strings of JSON for the texts of `texts`, without their quotes; canonical ones, and escapes where they
+/// hide the marks `ends`.
 #[doc(hidden)]
 pub fn json_strings(texts: &Regex, ends: &[&str]) -> Regex {
     Excluded::new(ends).all_hidden(escape::spell(texts))
@@ -281,8 +292,8 @@ fn grammar_of<'a>(
     }
 }
 
-/// The terminals that the grammars of most schemas have: JSON's own strings, numbers and punctuation. An engine
-/// may prepare for them.
+/// The terminals that the grammars of most schemas have: JSON's own strings, numbers and punctuation. An
+/// engine may prepare for them.
 ///
 /// ```
 /// assert!(!maskwright_json_schema::usual_terminals(&Default::default()).is_empty());
@@ -294,8 +305,8 @@ pub fn usual_terminals(config: &SchemaConfig) -> Vec<Regex> {
 /// Parses a schema document and [compiles](compile) it.
 ///
 /// # Errors
-/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep, repeats a key or has a string with a lone
-/// surrogate, with line and column.
+/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep, repeats a key or has a
+/// string with a lone surrogate, with line and column.
 pub fn compile_str(schema: &str, config: &SchemaConfig, fuel: &Fuel) -> Result<CompiledSchema, SchemaError> {
     compile(&parse_document(schema, "schema")?, config, fuel)
 }

@@ -1,26 +1,28 @@
 //! Compiles a schema without the keywords that cannot be enforced (`strict: false`).
 //!
-//! A schema is compiled exactly first. Only where that fails, for a keyword that is not supported or a limit on
-//! size, is it compiled *loosely*: what fails is left out, and the report says so. The texts of a loose grammar
-//! include all texts of the schema.
+//! A schema is compiled exactly first. Only where that fails, for a keyword that is not supported or a limit
+//! on size, is it compiled *loosely*: what fails is left out, and the report says so. The texts of a loose
+//! grammar include all texts of the schema.
 //!
 //! # Why they do
 //! A keyword that is left out makes the schema around it larger, but what stands below a `not` smaller. So a
-//! loose graph reads schemas from two [sides](Side): from above, where a keyword that is left out allows every
-//! value, and from below, where it allows none of the types that it constrains. What is negated (`not`, the
-//! other branches of `oneOf`, the condition of `else`, items that are too many for `maxContains`) is read from
-//! the other side. Unions and intersections are monotone, and negation is the only operation that is not, so by
-//! induction over the instance each schema lies between its two sides; the grammar is the root from above.
+//! loose graph reads schemas from two [sides](Side): from above, where a keyword that is left out allows
+//! every value, and from below, where it allows none of the types that it constrains. What is negated (`not`,
+//! the other branches of `oneOf`, the condition of `else`, items that are too many for `maxContains`) is read
+//! from the other side. Unions and intersections are monotone, and negation is the only operation that is
+//! not, so by induction over the instance each schema lies between its two sides; the grammar is the root
+//! from above.
 //!
 //! # How the parts to leave out are found
-//! A pass over the document leaves out what it cannot read where it stands (a pattern, a divisor). Where something
-//! larger fails, the product of two unions, say, the innermost schema that was being read is *blamed* (`graph/blame.rs`), by
-//! keyword if one is known, and a new pass begins without it. Each pass leaves out more than the one before, and
-//! all of them share the fuel of the caller: what is too much work stays an error.
+//! A pass over the document leaves out what it cannot read where it stands (a pattern, a divisor). Where
+//! something larger fails, the product of two unions, say, the innermost schema that was being read is
+//! *blamed* (`graph/blame.rs`), by keyword if one is known, and a new pass begins without it. Each pass
+//! leaves out more than the one before, and all of them share the fuel of the caller: what is too much work
+//! stays an error.
 //!
-//! Rejected: leaving out the outermost assertion below a negation. It needs no sides, but it drops the whole of
-//! `not` where most of it could be kept, and what a schema shared by `$ref` means would depend on who refers
-//! to it anyway.
+//! Rejected: leaving out the outermost assertion below a negation. It needs no sides, but it drops the whole
+//! of `not` where most of it could be kept, and what a schema shared by `$ref` means would depend on who
+//! refers to it anyway.
 
 use rustc_hash::FxHashMap;
 

@@ -144,9 +144,10 @@ impl Symbols {
         }
     }
 
-    /// Where objects and arrays are elements: the mark that closes a member or an item is a comma where another follows,
-    /// and else a bracket. White space stands around the whole and between members, but not between items. Where elements
-    /// end with their name, white space stands before each and after the last, and nothing between them.
+    /// Where objects and arrays are elements: the mark that closes a member or an item is a comma where
+    /// another follows, and else a bracket. White space stands around the whole and between members, but not
+    /// between items. Where elements end with their name, white space stands before each and after the last,
+    /// and nothing between them.
     fn of_elements(
         builder: &mut GrammarBuilder,
         elements: &Elements,
@@ -442,8 +443,8 @@ impl<'g, 'a> Lowering<'g, 'a> {
         }
     }
 
-    /// `list` in brackets and, if it `may_be_empty`, empty brackets. The white space after the opening bracket determines the
-    /// white space before the closing one.
+    /// `list` in brackets and, if it `may_be_empty`, empty brackets. The white space after the opening
+    /// bracket determines the white space before the closing one.
     pub(crate) fn in_brackets(
         &mut self,
         brackets: Brackets<ExprId>,
@@ -472,7 +473,8 @@ impl<'g, 'a> Lowering<'g, 'a> {
         self.builder.marked_terminal(Punctuation::of(self.graph.config).colon, Mark::Names)
     }
 
-    /// The comma and colon of objects that have few keys to choose from, so that none may be left behind a comma.
+    /// The comma and colon of objects that have few keys to choose from, so that none may be left behind a
+    /// comma.
     pub(crate) fn few_symbols(&mut self) -> (ExprId, ExprId) {
         self.watch.get_or_insert_default().has_few_keys = true;
         let Punctuation { comma, colon, .. } = Punctuation::of(self.graph.config);

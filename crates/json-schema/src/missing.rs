@@ -1,7 +1,7 @@
 //! Collects all documents that a schema needs and that were not given, for one error.
 //!
-//! A schema is read lazily, and reading fails at the first reference to a missing document. Only then does this module look
-//! for the others.
+//! A schema is read lazily, and reading fails at the first reference to a missing document. Only then does
+//! this module look for the others.
 
 use rustc_hash::FxHashSet;
 use serde_json::Value;
@@ -17,9 +17,9 @@ use crate::resources::{holds_schemas, holds_schemas_by_name};
 /// How many missing documents are named.
 const MAX_MISSING: usize = 100;
 
-/// An error for all missing documents, in the order in which the schema's text first needs them; replaces an error about
-/// the first one found. Linear in the schemas that references lead to. Spends fuel; if it runs out, returns the error
-/// unchanged.
+/// An error for all missing documents, in the order in which the schema's text first needs them; replaces an
+/// error about the first one found. Linear in the schemas that references lead to. Spends fuel; if it runs
+/// out, returns the error unchanged.
 pub(crate) fn with_all_missing(graph: &mut Graph<'_>, error: SchemaError) -> SchemaError {
     match missing_documents(graph) {
         Ok(missing) if !missing.is_empty() => SchemaError::lacking(missing),
@@ -71,7 +71,8 @@ fn missing_documents<'a>(graph: &mut Graph<'a>) -> Result<Vec<MissingDocument>, 
     Ok(missing)
 }
 
-/// The schema that a reference of `holder`, at `pointer`, leads to. If its document is missing, adds it to `missing`.
+/// The schema that a reference of `holder`, at `pointer`, leads to. If its document is missing, adds it to
+/// `missing`.
 fn follow<'a>(
     graph: &mut Graph<'a>,
     reference: &'a str,

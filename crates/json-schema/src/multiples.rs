@@ -77,8 +77,8 @@ impl Dfa {
         Dfa::sizes(divisor).is_some_and(|[.., n_states]| n_states <= max_states)
     }
 
-    /// Of the automaton of the multiples of `divisor`: how many remainders it tells apart, how many zeros at the end
-    /// and how many decimals it counts, and how many states it has.
+    /// Of the automaton of the multiples of `divisor`: how many remainders it tells apart, how many zeros at
+    /// the end and how many decimals it counts, and how many states it has.
     fn sizes(divisor: Multiple) -> Option<[usize; 4]> {
         let m = usize::try_from(divisor.mantissa).ok()?;
         let n_zeros = usize::try_from(divisor.exponent.max(0)).ok()?;

@@ -117,7 +117,8 @@ pub fn is_python_name(name: &str) -> bool {
         && !KEYWORDS.contains(&name)
 }
 
-/// The characters of the words of names without quotes: no white space, and nothing that may stand beside a name.
+/// The characters of the words of names without quotes: no white space, and nothing that may stand beside a
+/// name.
 const BARE: &[(char, char)] = &[
     ('!', '!'),
     ('#', '+'),
@@ -141,7 +142,8 @@ pub(crate) fn without(part: &str) -> Regex {
     Regex::concat([Regex::any_text(), Regex::literal(part), Regex::any_text()]).complement()
 }
 
-/// Whether some text of `regex` may contain `part`, as far as its first byte says. Linear in its size as a tree.
+/// Whether some text of `regex` may contain `part`, as far as its first byte says. Linear in its size as a
+/// tree.
 pub(crate) fn may_contain(regex: &Regex, part: &str) -> bool {
     part.as_bytes().first().is_some_and(|&byte| may_have(regex, byte))
 }

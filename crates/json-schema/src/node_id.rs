@@ -1,6 +1,7 @@
 //! The id of a schema in the graph.
 //!
-//! Arrays and objects refer to the schemas of their items and members by id; the [`Graph`](crate::graph::Graph) resolves them.
+//! Arrays and objects refer to the schemas of their items and members by id; the
+//! [`Graph`](crate::graph::Graph) resolves them.
 
 /// A schema in the graph.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

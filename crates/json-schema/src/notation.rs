@@ -1,8 +1,8 @@
 //! Languages like JSON: how a style writes a value that is not an element.
 //!
-//! Most styles write JSON. Models that call tools in Python write its literals, and Gemma 4 has marks of its own around
-//! strings. A [`Notation`] says what differs: the words for `null`, `true` and `false`, the quotes and what stands
-//! between them, and the names in objects. Numbers are JSON's in all of them.
+//! Most styles write JSON. Models that call tools in Python write its literals, and Gemma 4 has marks of its
+//! own around strings. A [`Notation`] says what differs: the words for `null`, `true` and `false`, the quotes
+//! and what stands between them, and the names in objects. Numbers are JSON's in all of them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -193,7 +193,8 @@ static JSON: LazyLock<Notation> = LazyLock::new(|| Notation {
 /// Python's literals.
 static PYTHON: LazyLock<Notation> = LazyLock::new(|| python([&["None"], &["True"], &["False"]]));
 
-/// Python's literals, with JSON's words for the three constants as well: some models write them, and some parsers know them.
+/// Python's literals, with JSON's words for the three constants as well: some models write them, and some
+/// parsers know them.
 static PYTHON_JSON: LazyLock<Notation> =
     LazyLock::new(|| python([&["None", "null"], &["True", "true"], &["False", "false"]]));
 

@@ -1,7 +1,7 @@
 //! Numbers as RFC 8259 writes them, and the parts they are made of.
 //!
-//! These are terminals shared by all grammars, for the reason that [`crate::terminals`] gives. Bounds are in [`crate::range`],
-//! and the numbers of common JSON writers in [`crate::plain`].
+//! These are terminals shared by all grammars, for the reason that [`crate::terminals`] gives. Bounds are in
+//! [`crate::range`], and the numbers of common JSON writers in [`crate::plain`].
 
 use std::sync::LazyLock;
 

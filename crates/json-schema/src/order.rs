@@ -1,7 +1,8 @@
 //! Puts the entries of a report in the order of the schema's text.
 //!
-//! Schemas are read lazily, in the order in which the grammar needs them. At the end, one walk over the documents
-//! numbers the keywords as they are written, and the entries are sorted by number. Entries of other documents come last.
+//! Schemas are read lazily, in the order in which the grammar needs them. At the end, one walk over the
+//! documents numbers the keywords as they are written, and the entries are sorted by number. Entries of other
+//! documents come last.
 
 use std::borrow::Cow;
 
@@ -12,9 +13,9 @@ use crate::document::address;
 use crate::graph::Graph;
 use crate::report::{Entry, PlaceId, Status};
 
-/// Sorts the entries as the documents are written. A keyword that was noted several times, because its schema was
-/// read from both sides or lowered by parts, keeps one entry: the one that promises least. Linear in the documents,
-/// for as far as it takes to find all entries, and n log n in their number.
+/// Sorts the entries as the documents are written. A keyword that was noted several times, because its schema
+/// was read from both sides or lowered by parts, keeps one entry: the one that promises least. Linear in the
+/// documents, for as far as it takes to find all entries, and n log n in their number.
 pub(crate) fn sort_entries(graph: &mut Graph<'_>) {
     let entries = std::mem::take(&mut graph.entries);
     let numbers = numbers(graph, &entries);

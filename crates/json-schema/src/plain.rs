@@ -1,17 +1,18 @@
 //! Plain numbers: the spellings that common JSON writers produce.
 //!
-//! With [`Numbers::Plain`](crate::Numbers::Plain), the terminals of numbers are restricted to two fixed languages, so that all
-//! schemas share their states. An integer is written in digits, without a fraction or an exponent, and is not `-0`. Any other
-//! number is within the range of doubles and has one of these forms:
+//! With [`Numbers::Plain`](crate::Numbers::Plain), the terminals of numbers are restricted to two fixed
+//! languages, so that all schemas share their states. An integer is written in digits, without a fraction or
+//! an exponent, and is not `-0`. Any other number is within the range of doubles and has one of these forms:
 //!
 //! * zero: `0`, or `0.0` with at most 323 zeros after the point;
 //! * a whole number in digits;
 //! * digits with a fraction, at most 17 digits from the first nonzero one on, including zeros at the end;
-//! * with an exponent, where Python's or JavaScript's printer of doubles writes one (`1e-07`, `1e-7`, `1.5e+300`): one nonzero
-//!   digit before the point, at most 17 digits in all, and no zero at the end.
+//! * with an exponent, where Python's or JavaScript's printer of doubles writes one (`1e-07`, `1e-7`,
+//!   `1.5e+300`): one nonzero digit before the point, at most 17 digits in all, and no zero at the end.
 //!
-//! Invariants: a plain text is a number of RFC 8259, and reads as a finite double, as zero only if it is zero. `repr`
-//! (Python), `JSON.stringify` (JavaScript) and `{}` (Rust) write every finite double as a plain text.
+//! Invariants: a plain text is a number of RFC 8259, and reads as a finite double, as zero only if it is
+//! zero. `repr` (Python), `JSON.stringify` (JavaScript) and `{}` (Rust) write every finite double as a plain
+//! text.
 
 use std::sync::LazyLock;
 
@@ -64,8 +65,9 @@ static MAGNITUDE: LazyLock<Regex> = LazyLock::new(|| {
     ])
 });
 
-/// The counted digits of numbers with `multipleOf`, in plain notation: at most 17 digits if there is a fraction, and few zeros
-/// after the point. It has few states, because the product with the remainders multiplies them.
+/// The counted digits of numbers with `multipleOf`, in plain notation: at most 17 digits if there is a
+/// fraction, and few zeros after the point. It has few states, because the product with the remainders
+/// multiplies them.
 pub(crate) static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
     const MAX_ZEROS: u32 = 20;
     let zero = Regex::concat([Regex::literal(b"0."), Regex::byte(b'0').repeat(1, Some(MAX_ZEROS))]);
@@ -73,7 +75,8 @@ pub(crate) static COUNTED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::concat([SIGN.clone(), magnitude])
 });
 
-/// The numbers within `range` if it has no bound or only zero: parts of [`PLAIN_NUMBER`], so that they share its states.
+/// The numbers within `range` if it has no bound or only zero: parts of [`PLAIN_NUMBER`], so that they share
+/// its states.
 pub(crate) fn half_line(range: &NumberRange) -> Option<Regex> {
     let negative = || Regex::concat([Regex::byte(b'-'), MAGNITUDE.clone()]);
     let zero = || Regex::concat([SIGN.clone(), ZERO.clone()]);

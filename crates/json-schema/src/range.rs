@@ -1,7 +1,8 @@
 //! The texts of numbers between bounds.
 //!
-//! Here in plain notation, `-?digits(.digits)?`; [`scientific`](crate::scientific) has the other one. Bounds are compared digit by digit, from exact decimals; the expressions have no
-//! intersections, and their size is at most quadratic in the digits of the bounds.
+//! Here in plain notation, `-?digits(.digits)?`; [`scientific`](crate::scientific) has the other one. Bounds
+//! are compared digit by digit, from exact decimals; the expressions have no intersections, and their size is
+//! at most quadratic in the digits of the bounds.
 //!
 //! At each digit a text is *tight* with the lower or the upper bound (equal to it so far) or free of it.
 

@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 
 use crate::suggest::{self, Warning};
 
-/// What became of each keyword that the compiler met, in the order of the schema's text; other documents follow.
+/// What became of each keyword that the compiler met, in the order of the schema's text; other documents
+/// follow.
 ///
-/// Annotations that the specification names (`title`, `default`, …) are not listed, except what is said about the content of
-/// strings (`contentEncoding`, …). A schema that several references lead to is listed once.
+/// Annotations that the specification names (`title`, `default`, …) are not listed, except what is said about
+/// the content of strings (`contentEncoding`, …). A schema that several references lead to is listed once.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(crate) places: Vec<Place<Box<str>>>,
@@ -45,8 +46,8 @@ pub struct ReportEntry<'r> {
 pub enum Status {
     /// Every text of the grammar satisfies it.
     Enforced,
-    /// Every text that a session of the grammar lets through satisfies it: the session remembers what was there
-    /// (`maskwright_grammar::Watch`).
+    /// Every text that a session of the grammar lets through satisfies it: the session remembers what was
+    /// there (`maskwright_grammar::Watch`).
     EnforcedBySession,
     /// Not a keyword of the draft that the schema is written for, so without effect by the specification.
     Annotation,
@@ -100,8 +101,9 @@ impl Report {
         ends.find_map(|end| self.tools.get(&pointer[..end]).map(|name| &**name))
     }
 
-    /// What has no effect and was probably meant to have one: keywords that are nearly a known one, and unknown formats, in
-    /// the order of the schema's text. The same in several places is one warning; at most twenty are given.
+    /// What has no effect and was probably meant to have one: keywords that are nearly a known one, and
+    /// unknown formats, in the order of the schema's text. The same in several places is one warning; at most
+    /// twenty are given.
     ///
     /// ```
     /// // The report of a schema with a misspelt keyword:
@@ -159,8 +161,8 @@ impl Report {
         self.entries.push(Entry { place, keyword: keyword.into(), status });
     }
 
-    /// Adds the report of a schema at `pointer` of a larger document. If sessions do not run its grammar's watch, `unwatched`
-    /// is the reason that such keywords are not enforced.
+    /// Adds the report of a schema at `pointer` of a larger document. If sessions do not run its grammar's
+    /// watch, `unwatched` is the reason that such keywords are not enforced.
     #[doc(hidden)]
     pub fn embed(&mut self, pointer: &str, inner: Report, unwatched: Option<&'static str>) {
         let offset = self.places.len();
@@ -197,8 +199,8 @@ impl Report {
         !self.entries.iter().any(|entry| matches!(entry.status, Status::NotEnforced { .. }))
     }
 
-    /// Of an annotation: the name of the format, if it is one that is not known, and what was probably meant by the
-    /// keyword or format. Compares the name with all known ones.
+    /// Of an annotation: the name of the format, if it is one that is not known, and what was probably meant
+    /// by the keyword or format. Compares the name with all known ones.
     fn meant(&self, entry: &Entry<Box<str>>) -> (Option<&str>, Option<&'static str>) {
         match (&entry.status, &*entry.keyword) {
             (Status::Annotation, "format") => {

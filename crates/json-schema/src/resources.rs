@@ -1,9 +1,10 @@
-//! The schema resources that a reference can name: those of the document, and of the documents that the caller gives.
+//! The schema resources that a reference can name: those of the document, and of the documents that the
+//! caller gives.
 //!
 //! A schema with an `$id` inside a document is a resource of its own, whose URI is its identifier resolved
-//! against that of the resource around it. [`Resources`] finds those once; most documents have none. A document that
-//! no identifier names is looked for beside the document with the reference, by where both were found
-//! ([`Documents`]).
+//! against that of the resource around it. [`Resources`] finds those once; most documents have none. A
+//! document that no identifier names is looked for beside the document with the reference, by where both were
+//! found ([`Documents`]).
 
 use std::rc::Rc;
 
@@ -62,9 +63,9 @@ impl<'a> Resources<'a> {
         self.anchors.get(&(uri.clone(), anchor)).copied()
     }
 
-    /// The resource that `reference`, without a fragment, names at `home`, and its URI. Tried in order: the resource with
-    /// that URI (as specified), the document found at that path relative to the referring document, the document given
-    /// under that name.
+    /// The resource that `reference`, without a fragment, names at `home`, and its URI. Tried in order: the
+    /// resource with that URI (as specified), the document found at that path relative to the referring
+    /// document, the document given under that name.
     pub(crate) fn resource(
         &self,
         home: &Home,
@@ -86,8 +87,8 @@ impl<'a> Resources<'a> {
         };
         let document: Rc<str> = uri.into();
         self.by_uri.insert(document.clone(), root);
-        // Schemas, and values that are none: an unknown keyword's, say, where `$id` means nothing. A `$ref` that is
-        // reached there by its pointer still has a resource around it.
+        // Schemas, and values that are none: an unknown keyword's, say, where `$id` means nothing. A `$ref`
+        // that is reached there by its pointer still has a resource around it.
         let mut stack = vec![(root, document.clone(), true)];
         while let Some((value, outer, is_schema)) = stack.pop() {
             let mut home = outer;

@@ -1,8 +1,10 @@
-//! The texts of numbers between bounds in scientific notation, as printers of floating point write them (`1e-06`, `2.5E+20`).
+//! The texts of numbers between bounds in scientific notation, as printers of floating point write them
+//! (`1e-06`, `2.5E+20`).
 //!
-//! One digit that is not zero stands before the point, so the powers of ten alone say which of two numbers is greater, unless
-//! they are the same; then the digits do. Any other notation with an exponent would have to be compared by how many digits
-//! stand before it, which no small automaton can follow. Zero has no such notation.
+//! One digit that is not zero stands before the point, so the powers of ten alone say which of two numbers is
+//! greater, unless they are the same; then the digits do. Any other notation with an exponent would have to
+//! be compared by how many digits stand before it, which no small automaton can follow. Zero has no such
+//! notation.
 
 use maskwright_automata::Regex;
 
@@ -25,7 +27,8 @@ impl Scientific {
     }
 }
 
-/// The numbers within the bounds of `range`, whose other constraints are not looked at, but zero; at least one bound is there.
+/// The numbers within the bounds of `range`, whose other constraints are not looked at, but zero; at least
+/// one bound is there.
 pub(crate) fn scientific_regex(range: &NumberRange) -> Regex {
     let is_above_zero = |bound: &Option<Bound>| {
         bound.as_ref().is_some_and(|bound| !bound.value.is_negative() && !bound.value.is_zero())

@@ -2,13 +2,14 @@
 //!
 //! A [`Shape`] says which values satisfy a schema, as a list of alternatives for each type. Each alternative
 //! is a conjunction of constraints of its own kind ([`NumberSet`], [`StringSet`], [`ArraySet`],
-//! [`ObjectSet`]), and each kind is closed under intersection and has a union as its complement, so shapes are closed under union (lists
-//! are appended), intersection (alternatives are multiplied out) and complement. `allOf`, `anyOf` and the siblings of
-//! `$ref` are therefore exact whatever they contain. Constants have no form of their own: `{"a": [1]}` is
-//! the object with exactly one property, whose value is the array of exactly one item, and so on.
+//! [`ObjectSet`]), and each kind is closed under intersection and has a union as its complement, so shapes
+//! are closed under union (lists are appended), intersection (alternatives are multiplied out) and
+//! complement. `allOf`, `anyOf` and the siblings of `$ref` are therefore exact whatever they contain.
+//! Constants have no form of their own: `{"a": [1]}` is the object with exactly one property, whose value is
+//! the array of exactly one item, and so on.
 //!
-//! The schemas of items and properties are [`NodeId`](crate::node_id::NodeId)s, resolved lazily by the graph: a shape is one step
-//! deep, and recursive schemas are finite.
+//! The schemas of items and properties are [`NodeId`](crate::node_id::NodeId)s, resolved lazily by the graph:
+//! a shape is one step deep, and recursive schemas are finite.
 //!
 //! Rejected: merging schemas as JSON documents (`allOf` folded into one `Value`) before compiling. Merging
 //! is not closed there (two `pattern`s, two `$ref`s), and every later stage must ask again what a keyword

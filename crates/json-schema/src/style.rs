@@ -1,12 +1,14 @@
 //! The elements in which models write the arguments of a call.
 //!
-//! In a [`Style`] with elements, a text writes the members of one object, each as an element: a name, a value and the mark
-//! that closes the element. (Python's arguments and Gemma's objects are [notations](crate::notation).) A string is written raw, as it is; another value as JSON. So a raw string ends at the
-//! first mark, and cannot contain it. White space may stand around elements, and around values that are not raw.
-//! [`Elements`] says what stands between those parts in a style, and `lower/element.rs` makes rules of them.
+//! In a [`Style`] with elements, a text writes the members of one object, each as an element: a name, a value
+//! and the mark that closes the element. (Python's arguments and Gemma's objects are
+//! [notations](crate::notation).) A string is written raw, as it is; another value as JSON. So a raw string
+//! ends at the first mark, and cannot contain it. White space may stand around elements, and around values
+//! that are not raw. [`Elements`] says what stands between those parts in a style, and `lower/element.rs`
+//! makes rules of them.
 //!
-//! What the styles have in common, and where they differ, follows xgrammar 0.2.8. In Cohere's and MiniMax M3's, arrays and
-//! objects are elements in elements; the others have JSON there.
+//! What the styles have in common, and where they differ, follows xgrammar 0.2.8. In Cohere's and MiniMax
+//! M3's, arrays and objects are elements in elements; the others have JSON there.
 
 use std::sync::LazyLock;
 
@@ -36,8 +38,8 @@ impl Kind {
 pub(crate) struct Elements {
     pub(crate) begin: &'static str,
     pub(crate) after_name: &'static str,
-    /// What stands before a value, after white space if `has_space_before_open`. Kinds with the same text are not told
-    /// apart by it.
+    /// What stands before a value, after white space if `has_space_before_open`. Kinds with the same text are
+    /// not told apart by it.
     pub(crate) open: fn(Kind) -> &'static str,
     pub(crate) has_space_before_open: bool,
     /// What no raw string contains.
@@ -63,8 +65,8 @@ pub(crate) struct Elements {
 pub(crate) enum End {
     /// The mark.
     Mark,
-    /// The mark with `</`, the name again and `>`. So only names that the schema lists can be written: no grammar says that two
-    /// names are the same.
+    /// The mark with `</`, the name again and `>`. So only names that the schema lists can be written: no
+    /// grammar says that two names are the same.
     Name,
 }
 
@@ -72,7 +74,8 @@ pub(crate) enum End {
 #[derive(Clone, Debug)]
 pub(crate) enum Padding {
     None,
-    /// A line feed on both sides, or none. Readers take it away, so another value does not begin or end with one.
+    /// A line feed on both sides, or none. Readers take it away, so another value does not begin or end with
+    /// one.
     Lines,
     /// Any of these on each side.
     Any(Regex),

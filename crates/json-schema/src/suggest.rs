@@ -1,9 +1,9 @@
 //! Unknown keywords and formats: which are nearly a known one, and what users are told.
 //!
 //! By the specification both are annotations without effect, and vendors have many of their own (`x-order`,
-//! `markdownDescription`). A misspelt keyword is an annotation too, so texts that it was meant to refuse are accepted
-//! silently. Keywords close to one that has an effect are therefore warned about, and so are all formats that are not
-//! checked.
+//! `markdownDescription`). A misspelt keyword is an annotation too, so texts that it was meant to refuse are
+//! accepted silently. Keywords close to one that has an effect are therefore warned about, and so are all
+//! formats that are not checked.
 
 use std::fmt;
 
@@ -64,7 +64,8 @@ const KEYWORDS: &[&str] = &[
     "uniqueItems",
 ];
 
-/// Keywords that some draft or OpenAPI has, though not the schema's draft, and annotations that resemble others.
+/// Keywords that some draft or OpenAPI has, though not the schema's draft, and annotations that resemble
+/// others.
 const OF_OTHERS: &[&str] =
     &["id", "extends", "disallow", "divisibleBy", "nullable", "example", "xml", "discriminator"];
 
@@ -233,8 +234,8 @@ pub(crate) fn hint_on_type(name: &str) -> Option<String> {
     meant.map(|meant| format!("did you mean {meant}?"))
 }
 
-/// Advice on a keyword of another language, or on an object around the schema. `of_root`: the keywords of the root, if all of
-/// them are unknown.
+/// Advice on a keyword of another language, or on an object around the schema. `of_root`: the keywords of the
+/// root, if all of them are unknown.
 pub(crate) fn advice(name: &str, is_at_root: bool, of_root: Option<&[&str]>) -> Option<&'static str> {
     let has = |name: &str| of_root.is_some_and(|names| names.contains(&name));
     match name {
@@ -272,7 +273,8 @@ pub(crate) fn format(name: &str) -> Option<&'static str> {
     other.map(|&(_, known)| known).or_else(|| nearest(name, formats::names()))
 }
 
-/// The nearest of `known`, if so few letters are different that it is hardly another word: unknown names are no errors.
+/// The nearest of `known`, if so few letters are different that it is hardly another word: unknown names are
+/// no errors.
 fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
     let (distance, known) = nearest_name(name, known)?;
     // Of short words nearly all are near to each other.

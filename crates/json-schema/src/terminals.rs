@@ -87,8 +87,8 @@ pub(crate) struct Punctuation {
 /// A pair of brackets, with the white space inside of them: as expressions, or as symbols of a grammar.
 ///
 /// A list is written as `open after_open members close` with both parts of the same pad, an empty one as
-/// `open after_open end` with any pad. So a pad pairs the white space after the opening bracket with that before the closing
-/// one.
+/// `open after_open end` with any pad. So a pad pairs the white space after the opening bracket with that
+/// before the closing one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Brackets<T> {
     pub(crate) open: T,

@@ -1,8 +1,8 @@
 //! Resolving references: RFC 3986, section 5.2.
 //!
-//! Rejected: the crates `fluent-uri`, `iri-string`, `oxiri` and `url`. They resolve against absolute URIs only and refuse
-//! text that is not a URI. Here the base is mostly the path of a file, a `..` may lead out of it, and a reference is
-//! whatever the schema's author wrote.
+//! Rejected: the crates `fluent-uri`, `iri-string`, `oxiri` and `url`. They resolve against absolute URIs
+//! only and refuse text that is not a URI. Here the base is mostly the path of a file, a `..` may lead out of
+//! it, and a reference is whatever the schema's author wrote.
 
 use std::borrow::Cow;
 
@@ -81,8 +81,8 @@ pub(crate) fn is_path(reference: &str) -> bool {
     parts.scheme.is_none() && parts.authority.is_none() && parts.query.is_none()
 }
 
-/// A path without the segments `.` and `..`. A relative path keeps `..` at its beginning, because it points outside the
-/// base.
+/// A path without the segments `.` and `..`. A relative path keeps `..` at its beginning, because it points
+/// outside the base.
 fn without_dots(path: &str) -> String {
     if !path.contains("./") && !path.ends_with('.') {
         return path.into();

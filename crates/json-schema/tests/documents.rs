@@ -34,7 +34,8 @@ fn accepts(compiled: &CompiledSchema, yes: &[&str], no: &[&str]) {
     }
 }
 
-/// Schemas of SchemaStore name their siblings by file name, though they give themselves an address on the web.
+/// Schemas of SchemaStore name their siblings by file name, though they give themselves an address on the
+/// web.
 #[test]
 fn a_sibling_is_found_by_its_file_name_beside_a_schema_with_an_address() {
     let schema = r#"{"$id": "https://json.schemastore.org/main.json", "$ref": "thing.json#/definitions/x"}"#;

@@ -181,8 +181,8 @@ fn complements_of_recursive_schemas_end() {
     }
 }
 
-/// Without being strict a schema is read again and again, each time without what failed: all of that is paid for by one
-/// supply of fuel, and ends in an answer or in the error that it is spent.
+/// Without being strict a schema is read again and again, each time without what failed: all of that is paid
+/// for by one supply of fuel, and ends in an answer or in the error that it is spent.
 #[test]
 fn what_is_not_strict_ends_with_the_fuel() {
     let choice = |i: usize, n: usize| {

@@ -1,5 +1,5 @@
-//! Random schemas with keywords that cannot be enforced, and small limits: what is not strict lets every valid
-//! value pass, and says what it leaves out.
+//! Random schemas with keywords that cannot be enforced, and small limits: what is not strict lets every
+//! valid value pass, and says what it leaves out.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 

@@ -1,8 +1,9 @@
 //! Real schemas with valid and invalid instances (MaskBench), replayed on the compiled grammars.
 //!
-//! The data lies outside the project ([`maskwright_oracle::shared`]); without it, a made-up case stands in. Every twentieth
-//! schema is tried. For all but two, exactly the valid instances are accepted, in the spellings of all common writers. For every
-//! fortieth, the valid instances are also accepted under the defaults.
+//! The data lies outside the project ([`maskwright_oracle::shared`]); without it, a made-up case stands in.
+//! Every twentieth schema is tried. For all but two, exactly the valid instances are accepted, in the
+//! spellings of all common writers. For every fortieth, the valid instances are also accepted under the
+//! defaults.
 
 mod instances;
 mod support;

@@ -142,7 +142,8 @@ fn is_plain(text: &str) -> bool {
     !text.contains('E') && !mantissa.ends_with(".0") && n_digits(text) <= 17 && (is_python || is_javascript)
 }
 
-/// Whether a text has few digits, no exponent and no needless zero: such a text of a valid number is plain under every schema.
+/// Whether a text has few digits, no exponent and no needless zero: such a text of a valid number is plain
+/// under every schema.
 fn is_short(text: &str) -> bool {
     let is_least = !text.contains('.') || !text.ends_with('0');
     !text.contains(['e', 'E']) && text != "-0" && is_least && n_digits(text) <= 15

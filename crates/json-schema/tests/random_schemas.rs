@@ -35,8 +35,8 @@ proptest! {
         check(&root, is_any_order, &values)?;
     }
 
-    /// Where a schema meets its own negation below itself, in any way to say so, what is left is known by logic alone. Without that, most
-    /// of these never end.
+    /// Where a schema meets its own negation below itself, in any way to say so, what is left is known by
+    /// logic alone. Without that, most of these never end.
     #[test]
     fn a_schema_and_its_own_negation_end(own in recursive(), is_any_order: bool, values in prop::collection::vec(values(), 12)) {
         check(&json!({"$defs": {"d": own}, "$ref": "#/$defs/d"}), is_any_order, &values)?;

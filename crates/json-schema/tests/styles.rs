@@ -1,4 +1,5 @@
-//! Random small schemas in every style of arguments, against a plain writer, a plain reader and a plain validator.
+//! Random small schemas in every style of arguments, against a plain writer, a plain reader and a plain
+//! validator.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -47,7 +48,8 @@ fn grammar(root: &Value, style: Style, order: PropertyOrder) -> Result<Option<Gr
     }
 }
 
-/// What is compiled: schema, style, and whether the schema is known to list all names that the style needs it to list.
+/// What is compiled: schema, style, and whether the schema is known to list all names that the style needs it
+/// to list.
 #[derive(Clone, Debug)]
 struct Case {
     root: Value,

@@ -1,4 +1,5 @@
-//! Flexible white space, against a simple reference reader; and the output of common writers, which must be in the language.
+//! Flexible white space, against a simple reference reader; and the output of common writers, which must be
+//! in the language.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -127,7 +128,8 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Writes a value. The bytes of `choices` select the white space at each place, mostly as a writer would write it.
+/// Writes a value. The bytes of `choices` select the white space at each place, mostly as a writer would
+/// write it.
 fn write(value: &Value, choices: &mut impl Iterator<Item = u8>, text: &mut String) {
     let (open, close, n) = match value {
         Value::Array(items) => ('[', ']', items.len()),

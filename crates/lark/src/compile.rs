@@ -21,8 +21,8 @@ use crate::used::used_terminals;
 /// What an expression takes before the grammar is whole, in bytes.
 const BY_EXPRESSION: usize = 64;
 
-/// The greatest number of terminals of a lexer. What is kept by state of the lexer and by terminal are sets of terminals,
-/// so work and memory grow with its square.
+/// The greatest number of terminals of a lexer. What is kept by state of the lexer and by terminal are sets
+/// of terminals, so work and memory grow with its square.
 const MAX_TERMINALS: usize = 8192;
 
 /// Reads a grammar in Lark's language.
@@ -151,7 +151,8 @@ fn start_rule(rules: &Rules, definitions: &Definitions, start: &str) -> Result<u
     })
 }
 
-/// Says where a start without a sentence is defined; whoever compiles the grammar finds out again, but not where.
+/// Says where a start without a sentence is defined; whoever compiles the grammar finds out again, but not
+/// where.
 fn check_start(
     grammar: &maskwright_grammar::Grammar,
     definitions: &Definitions,
@@ -186,7 +187,8 @@ fn kept_terminals(rules: &Rules, definitions: &Definitions, start: usize) -> Vec
     kept
 }
 
-/// The kept terminals in Lark's order, with their regular expressions and where they are defined or used first.
+/// The kept terminals in Lark's order, with their regular expressions and where they are defined or used
+/// first.
 struct Terminals {
     terminals: Vec<LarkTerminal>,
     regexps: Vec<String>,
@@ -259,8 +261,8 @@ fn matches_empty(text: &NamedText) -> Fault {
         .with_hint("let it match at least one character, and write `?` where it is used; or make it a rule")
 }
 
-/// The readings of a string that contain special tokens, perhaps also its text; `None` if no names are in it, or it is not a
-/// string.
+/// The readings of a string that contain special tokens, perhaps also its text; `None` if no names are in it,
+/// or it is not a string.
 fn spelled(text: &NamedText, special: &SpecialNames) -> Result<Option<Pattern>, Fault> {
     if !text.text.is_string || special.is_empty() {
         return Ok(None);
@@ -282,9 +284,9 @@ fn spelled(text: &NamedText, special: &SpecialNames) -> Result<Option<Pattern>, 
     Ok(Some(Pattern::concat(parts)))
 }
 
-/// Splits each ignored string that can also be the keyword of a regular expression (see [`ignored_keywords`]) into two
-/// terminals of one name: an ignored one and a keyword. With the basic lexer rules read the keyword; with the contextual lexer
-/// no rule does.
+/// Splits each ignored string that can also be the keyword of a regular expression (see [`ignored_keywords`])
+/// into two terminals of one name: an ignored one and a keyword. With the basic lexer rules read the keyword;
+/// with the contextual lexer no rule does.
 fn split_keywords(
     terminals: &mut Terminals,
     ignored: &mut [usize],
@@ -306,8 +308,8 @@ fn split_keywords(
     Ok(())
 }
 
-/// Adds a terminal for each set of tokens that is used. Whoever compiles the grammar for a vocabulary looks up the tokens.
-/// Returned is, by set, its terminal.
+/// Adds a terminal for each set of tokens that is used. Whoever compiles the grammar for a vocabulary looks
+/// up the tokens. Returned is, by set, its terminal.
 fn add_token_sets(terminals: &mut Terminals, rules: &Rules, kept: &[bool]) -> Vec<Option<usize>> {
     let are_used = &kept[rules.terminals.len()..];
     let sets = rules.token_sets.iter().zip(are_used).map(|((set, span), is_used)| {

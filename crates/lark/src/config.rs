@@ -12,24 +12,26 @@ use crate::import::Resolver;
 /// Which terminals compete for the next token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum LexerKind {
-    /// Those that can come next in some sentence which begins with the tokens before, and the ignored ones. Of
-    /// their matches, each the one that Python's `re` finds, the longest is the token; among equally long ones that of the
-    /// highest priority, then strings before regular expressions, then in Lark's order. Strings of punctuation
-    /// lose to no longer ones of their kind: `>>` is one operator or two brackets, and the rules decide.
+    /// Those that can come next in some sentence which begins with the tokens before, and the ignored ones.
+    /// Of their matches, each the one that Python's `re` finds, the longest is the token; among equally long
+    /// ones that of the highest priority, then strings before regular expressions, then in Lark's order.
+    /// Strings of punctuation lose to no longer ones of their kind: `>>` is one operator or two brackets, and
+    /// the rules decide.
     ///
-    /// (Lark's own contextual lexer asks the state of its LALR parser, which may be sure of less, and takes the first match
-    /// in its order, not the longest.)
+    /// (Lark's own contextual lexer asks the state of its LALR parser, which may be sure of less, and takes
+    /// the first match in its order, not the longest.)
     #[default]
     Contextual,
     /// All of them, everywhere: Lark's `lexer="basic"`.
     Basic,
-    /// None: the rules decide alone, as with Lark's `parser="earley", lexer="dynamic_complete"`. A text is in the language iff
-    /// it can be split in any way into words of terminals, and of ignored terminals between them, that the rules derive. A
-    /// word of a terminal is the match that Python's `re` finds for it at that place, where assertions (`\b`, `(?!...)`,
-    /// `$`) see the whole text. As in Lark, every prefix of that match is tried too, as a text of its own, and what the
-    /// pattern matches there is also a word. A word of an ignored terminal is the match alone: a comment `/;[^\n]*/` runs to
-    /// the end of its line. A grammar whose words depend on the text around them beyond the limits is refused.
-    /// Priorities have no effect, indentation is refused. JSON Schemas in a grammar (`%json`) need it.
+    /// None: the rules decide alone, as with Lark's `parser="earley", lexer="dynamic_complete"`. A text is in
+    /// the language iff it can be split in any way into words of terminals, and of ignored terminals between
+    /// them, that the rules derive. A word of a terminal is the match that Python's `re` finds for it at that
+    /// place, where assertions (`\b`, `(?!...)`, `$`) see the whole text. As in Lark, every prefix of that
+    /// match is tried too, as a text of its own, and what the pattern matches there is also a word. A word of
+    /// an ignored terminal is the match alone: a comment `/;[^\n]*/` runs to the end of its line. A grammar
+    /// whose words depend on the text around them beyond the limits is refused. Priorities have no effect,
+    /// indentation is refused. JSON Schemas in a grammar (`%json`) need it.
     DynamicComplete,
 }
 
@@ -40,8 +42,9 @@ pub enum LarkDialect {
     /// Lark's.
     #[default]
     Lark,
-    /// llguidance's, as far as Lark has it: with [`LexerKind::DynamicComplete`], a terminal is all that its pattern can match, in whatever
-    /// order of trying, and this may be the empty text. (A pattern with assertions is read as in Lark.)
+    /// llguidance's, as far as Lark has it: with [`LexerKind::DynamicComplete`], a terminal is all that its
+    /// pattern can match, in whatever order of trying, and this may be the empty text. (A pattern with
+    /// assertions is read as in Lark.)
     Llguidance,
 }
 
@@ -59,8 +62,8 @@ pub enum LarkDialect {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Indentation {
-    /// Names for the terminal of a line end and the blanks after it: the first that the rules use or, if they use none, the
-    /// first that the grammar defines.
+    /// Names for the terminal of a line end and the blanks after it: the first that the rules use or, if they
+    /// use none, the first that the grammar defines.
     pub newline: Vec<String>,
     /// The declared terminal of a block's start.
     pub indent: String,
@@ -75,8 +78,8 @@ pub struct Indentation {
 }
 
 impl Indentation {
-    /// Python's indentation, with the names that Lark grammars use: those of Lark's `PythonIndenter` (`_NEWLINE`, `_INDENT`,
-    /// `_DEDENT`, and Lark's names for `(`, `[`, `{`), and also `_NL`.
+    /// Python's indentation, with the names that Lark grammars use: those of Lark's `PythonIndenter`
+    /// (`_NEWLINE`, `_INDENT`, `_DEDENT`, and Lark's names for `(`, `[`, `{`), and also `_NL`.
     pub fn python() -> Indentation {
         let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         Indentation {
@@ -105,15 +108,18 @@ pub struct LarkConfig<'a> {
     pub lexer: LexerKind,
     /// Whether indentation makes tokens.
     pub indentation: Option<Indentation>,
-    /// How the JSON Schemas in the grammar are read. Strictly in any case; but keys that a schema does not name may occur twice, since
-    /// it takes a session over JSON alone to see to that, and then count twice for `minProperties` and `maxProperties`.
+    /// How the JSON Schemas in the grammar are read. Strictly in any case; but keys that a schema does not
+    /// name may occur twice, since it takes a session over JSON alone to see to that, and then count twice
+    /// for `minProperties` and `maxProperties`.
     pub schemas: SchemaConfig,
-    /// Names of special tokens. A string in a rule, or one that is a whole terminal, is also read with the tokens that it names;
-    /// it stays one token of the lexer. Other strings in terminals, and patterns, are read only as text.
+    /// Names of special tokens. A string in a rule, or one that is a whole terminal, is also read with the
+    /// tokens that it names; it stays one token of the lexer. Other strings in terminals, and patterns, are
+    /// read only as text.
     pub special: SpecialNames,
     /// Whose dialect it is.
     pub dialect: LarkDialect,
-    /// Finds the grammars and schemas that are imported, before the built-in ones; files are the caller's to read.
+    /// Finds the grammars and schemas that are imported, before the built-in ones; files are the caller's to
+    /// read.
     pub resolver: Option<&'a Resolver<'a>>,
 }
 

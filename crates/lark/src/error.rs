@@ -254,7 +254,8 @@ impl fmt::Debug for LarkError {
 impl std::error::Error for LarkError {}
 
 impl From<LarkError> for Error {
-    /// Without a path: whether the [name](LarkError::source_name) of the source is one, only the caller knows.
+    /// Without a path: whether the [name](LarkError::source_name) of the source is one, only the caller
+    /// knows.
     fn from(error: LarkError) -> Error {
         let place = maskwright_error::Place {
             line: Some(error.line()),

@@ -5,7 +5,8 @@ use maskwright_grammar::{Expr, ExprId, Grammar, Seen};
 use maskwright_lexing::LexError;
 use rustc_hash::FxHashSet;
 
-/// The bytes with which texts of `grammar` can begin, and maybe more. Visits only terminals that texts may begin with.
+/// The bytes with which texts of `grammar` can begin, and maybe more. Visits only terminals that texts may
+/// begin with.
 pub(crate) fn first_bytes(grammar: &Grammar, fuel: &Fuel) -> Result<ByteSet, LexError> {
     let pool = grammar.pool();
     let may_be_empty = empty(grammar, fuel)?;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct ImportRequest<'a> {
     /// The path with `/` between its names, such as `common.lark`, `sql/names.lark` or `call.json`.
     pub path: &'a str,
-    /// For a relative import (`%import .names.NAME`) and for schemas the name of the grammar that imports: the path is
-    /// relative to where that is. `None`: the path is looked for in the import paths.
+    /// For a relative import (`%import .names.NAME`) and for schemas the name of the grammar that imports:
+    /// the path is relative to where that is. `None`: the path is looked for in the import paths.
     pub from: Option<&'a str>,
 }
 

@@ -1,12 +1,14 @@
 //! Rules over terminals that look around themselves, as rules over plain terminals.
 //!
-//! Whether such a terminal has a word may depend on the text around it ([`Surroundings`]). So there is one copy of each rule
-//! for each context in which it can begin and each set of contexts in which it may end. Its terminals keep the words between
-//! them (Bar-Hillel, Perles and Shamir 1961). The ends are sets because a text may end in any context that allows it, and
-//! because ends with the same continuations need not be told apart.
+//! Whether such a terminal has a word may depend on the text around it ([`Surroundings`]). So there is one
+//! copy of each rule for each context in which it can begin and each set of contexts in which it may end. Its
+//! terminals keep the words between them (Bar-Hillel, Perles and Shamir 1961). The ends are sets because a
+//! text may end in any context that allows it, and because ends with the same continuations need not be told
+//! apart.
 //!
-//! In a context that has no conditions and that no text leaves, rules without such terminals are copied unchanged. So a JSON
-//! Schema between `<call>` and `</call>` is made once, and shares its rows with other grammars.
+//! In a context that has no conditions and that no text leaves, rules without such terminals are copied
+//! unchanged. So a JSON Schema between `<call>` and `</call>` is made once, and shares its rows with other
+//! grammars.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -203,7 +205,8 @@ impl Product<'_> {
         self.ends.get(&(expr, from)).map_or_else(Vec::new, |ends| ends.iter().copied().collect())
     }
 
-    /// One round: what is known now of the contexts in which texts of `expr` end. Bodies of rules are put on `asked`.
+    /// One round: what is known now of the contexts in which texts of `expr` end. Bodies of rules are put on
+    /// `asked`.
     fn find_ends(
         &mut self,
         expr: ExprId,
@@ -317,7 +320,8 @@ impl Product<'_> {
         Ok(made)
     }
 
-    /// Texts of `head` that end in one of `middles`, followed by what `rest` gives for it. Middles with equal rests are merged.
+    /// Texts of `head` that end in one of `middles`, followed by what `rest` gives for it. Middles with equal
+    /// rests are merged.
     fn then(
         &mut self,
         head: ExprId,

@@ -6,20 +6,21 @@
 //!
 //! tokens (`token`) → statements (`parser`, `tree`) → definitions, imports read and names found
 //! (`definitions`, `import`) → texts of terminals (`terminals`, `pattern_text`) → rules without templates and
-//! literals (`rules`) → what is used (`used`) → the grammar (`compile`), and where no lexer is wanted, the same over bytes
-//! (`over_bytes`, `in_context`).
+//! literals (`rules`) → what is used (`used`) → the grammar (`compile`), and where no lexer is wanted, the
+//! same over bytes (`over_bytes`, `in_context`).
 //!
-//! Beyond Lark, `%json {...}` in a rule, or as a rule or terminal of its own, is the texts of that JSON Schema, and
-//! `%json "call.json"` those of the schema in that file. Schemas are read, and must be right, also where nothing uses them.
+//! Beyond Lark, `%json {...}` in a rule, or as a rule or terminal of its own, is the texts of that JSON
+//! Schema, and `%json "call.json"` those of the schema in that file. Schemas are read, and must be right,
+//! also where nothing uses them.
 //!
 //! Only recognition counts: aliases, priorities of rules and what shapes trees are read and have no effect.
 //! Which terminals compete, and in which order, is Lark's to the letter, since that is part of the language.
 //! Every failure is a [`LarkError`] with its place.
 //!
-//! Accepted beyond Lark: alternatives of a rule that are the same twice. Refused beyond Lark: imports of names
-//! that are not there, even where nothing uses them; names of mixed case, which Lark takes for two names
-//! (`aB` for `a B`). The built-in grammars are read by [`builtin()`]; of the grammars that come with Lark,
-//! `common` can be imported.
+//! Accepted beyond Lark: alternatives of a rule that are the same twice. Refused beyond Lark: imports of
+//! names that are not there, even where nothing uses them; names of mixed case, which Lark takes for two
+//! names (`aB` for `a B`). The built-in grammars are read by [`builtin()`]; of the grammars that come with
+//! Lark, `common` can be imported.
 
 mod builtin;
 mod compile;

@@ -1,11 +1,13 @@
-//! Grammars without a lexer: every terminal is the language of its words, and ignored text may stand around each.
+//! Grammars without a lexer: every terminal is the language of its words, and ignored text may stand around
+//! each.
 //!
-//! The words of a terminal with assertions may depend on the text around it. So may ignored words, which end only where the
-//! pattern's match ends: see [`crate::in_context`]. If the first byte after an ignored text decides this, in the same way for
-//! all words of the rules, ignored texts are plain languages instead ([`Surroundings::chains`]), as for most blanks and comments.
+//! The words of a terminal with assertions may depend on the text around it. So may ignored words, which end
+//! only where the pattern's match ends: see [`crate::in_context`]. If the first byte after an ignored text
+//! decides this, in the same way for all words of the rules, ignored texts are plain languages instead
+//! ([`Surroundings::chains`]), as for most blanks and comments.
 //!
-//! What Lark's Earley parser decides with `lexer="dynamic_complete"`, which tries every way to split a text. JSON Schemas
-//! are parts of such a grammar like any other rule.
+//! What Lark's Earley parser decides with `lexer="dynamic_complete"`, which tries every way to split a text.
+//! JSON Schemas are parts of such a grammar like any other rule.
 
 use maskwright_automata::{ByteSet, Fuel, FuelError, Node, Regex};
 use maskwright_grammar::{ExprId, Grammar, GrammarBuilder, LexedGrammar, Mark, TerminalId};
@@ -20,12 +22,12 @@ use crate::in_context::{Looking, OTHER_LEXERS, in_context};
 use crate::rules::NestedSchema;
 use crate::source::{Span, TOP};
 
-/// The texts of `lexed` in whatever way they are split. `spans` are the places of its terminals; the last of its declared
-/// terminals are `schemas`, the others have no text.
+/// The texts of `lexed` in whatever way they are split. `spans` are the places of its terminals; the last of
+/// its declared terminals are `schemas`, the others have no text.
 ///
 /// # Errors
-/// If a terminal's words take too large an automaton, or what they demand of the text around them too many rules; if a schema
-/// is wrong, nothing satisfies it, or some of it is not enforced.
+/// If a terminal's words take too large an automaton, or what they demand of the text around them too many
+/// rules; if a schema is wrong, nothing satisfies it, or some of it is not enforced.
 pub(crate) fn over_bytes(
     lexed: &LexedGrammar<LarkTerminal>,
     spans: &[Span],
@@ -244,7 +246,8 @@ impl Symbols {
                         Words::Looking(_) => words.push(self.terminal(language)),
                     }
                 }
-                // One terminal for a whole run of ignored words, because the same text can follow each of them.
+                // One terminal for a whole run of ignored words, because the same text can follow each of
+                // them.
                 words.push(self.terminal(Words::Plain(Regex::union(plain).plus())));
                 let word = self.builder.alt(&words);
                 (self.builder.repeat(word, 0, None), self.builder.epsilon())
@@ -266,8 +269,8 @@ fn texts(schema: &NestedSchema, config: &SchemaConfig, fuel: &Fuel) -> Result<Gr
     config.strict = true;
     let compiled =
         compile_str(&schema.text, &config, fuel).map_err(|error| wrong_schema(&error, schema.span))?;
-    // Keys that no schema names may occur twice then, and count twice for `minProperties`, as everyone is told
-    // (`LarkConfig::schemas`); items that must differ are another matter.
+    // Keys that no schema names may occur twice then, and count twice for `minProperties`, as everyone is
+    // told (`LarkConfig::schemas`); items that must differ are another matter.
     match compiled.grammar.watched() {
         Some(watched) if watched.has(Mark::Opens) => Err(Fault::new(
             schema.span,

@@ -33,7 +33,8 @@ pub(crate) fn parse(text: &str, source: u32, fuel: &Fuel) -> Result<Vec<Statemen
     Ok(statements)
 }
 
-/// The set of tokens that is written `<name>`, `<[1,3-5]>`, `<[^1,3-5]>` or `<[*]>`, as in llguidance, or `<"any name">`.
+/// The set of tokens that is written `<name>`, `<[1,3-5]>`, `<[^1,3-5]>` or `<[*]>`, as in llguidance, or
+/// `<"any name">`.
 fn token_set(written: &str, span: Span) -> Result<TokenSet, Fault> {
     TokenSet::of_written(written).map_err(|(message, hint)| Fault::new(span, message).with_hint(hint))
 }

@@ -8,8 +8,8 @@ use maskwright_lexing::{LarkTerminal, PatternNode};
 use crate::LarkGrammar;
 
 impl fmt::Display for LarkGrammar {
-    /// The rules, one a line, with terminals by name; then the terminals in the order in which the lexer tries them,
-    /// with their patterns as Python's `re` reads them, and what is special about them.
+    /// The rules, one a line, with terminals by name; then the terminals in the order in which the lexer
+    /// tries them, with their patterns as Python's `re` reads them, and what is special about them.
     ///
     /// ```
     /// use maskwright_automata::Fuel;

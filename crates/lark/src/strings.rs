@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::pattern_text::unescape;
 use crate::token::{Token, tokens};
 
-/// The strings in the rules and terminals of a grammar's text: the byte range of each, and its value. Empty if the text cannot
-/// be split into tokens. Linear time.
+/// The strings in the rules and terminals of a grammar's text: the byte range of each, and its value. Empty
+/// if the text cannot be split into tokens. Linear time.
 ///
 /// ```
 /// use maskwright_lark::lark_strings;

@@ -33,7 +33,8 @@ pub(crate) struct NamedText {
     pub(crate) body: Option<BodyId>,
 }
 
-/// The texts of all terminals that are defined, but those that are JSON Schemas, in the order of their definition.
+/// The texts of all terminals that are defined, but those that are JSON Schemas, in the order of their
+/// definition.
 ///
 /// # Errors
 /// Where a terminal contains itself, a rule, an alias or a template, or nothing at all; where one of its

@@ -9,8 +9,8 @@ use crate::rules::{RuleExpr, Rules};
 /// From this number of repetitions on Lark makes rules of `x ~ n`; fewer are written out.
 const REPEAT_RULE: u32 = 50;
 
-/// Whether each of the terminals, and after them each of the sets of tokens, is in a rule that Lark keeps, if `start` is the
-/// start rule.
+/// Whether each of the terminals, and after them each of the sets of tokens, is in a rule that Lark keeps, if
+/// `start` is the start rule.
 pub(crate) fn used_terminals(rules: &Rules, start: usize) -> Vec<bool> {
     let n_terminals = rules.terminals.len();
     let mut graph = Graph { nodes: vec![Uses::default(); rules.rules.len()], n_terminals };

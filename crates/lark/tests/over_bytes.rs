@@ -1,6 +1,7 @@
-//! Grammars without a lexer against their definition: a text is in the language iff it splits, in any way, into words of
-//! terminals and of ignored ones that the rules derive. Which words a terminal has at a place of the text is what Lark asks of
-//! Python's `re` there, so that assertions see the text around a word. An ignored terminal has at most one word there: its match.
+//! Grammars without a lexer against their definition: a text is in the language iff it splits, in any way,
+//! into words of terminals and of ignored ones that the rules derive. Which words a terminal has at a place
+//! of the text is what Lark asks of Python's `re` there, so that assertions see the text around a word. An
+//! ignored terminal has at most one word there: its match.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -46,7 +47,8 @@ impl Definition<'_> {
         }
     }
 
-    /// Whether the terminal's match in the text at `from` ends at `to`, or that of a prefix of this match in the prefix alone.
+    /// Whether the terminal's match in the text at `from` ends at `to`, or that of a prefix of this match in
+    /// the prefix alone.
     fn is_word(&self, terminal: usize, from: usize, to: usize) -> bool {
         let pattern = &self.grammar.lexed.terminals[terminal].pattern;
         let find = |text, at| find_prefix(pattern, text, at, &Fuel::unlimited()).unwrap();
@@ -198,8 +200,8 @@ proptest! {
     }
 }
 
-/// Grammars, and the texts over x, y and z of at most four letters that Lark 1.3.1 accepts with `parser="earley",
-/// lexer="dynamic_complete"`.
+/// Grammars, and the texts over x, y and z of at most four letters that Lark 1.3.1 accepts with
+/// `parser="earley", lexer="dynamic_complete"`.
 #[test]
 fn texts_are_those_that_lark_accepts() {
     let recorded = ["dynamic_complete.json", "ignored_matches.json"].map(|name| {
@@ -219,7 +221,8 @@ fn texts_are_those_that_lark_accepts() {
     }
 }
 
-/// In llguidance's dialect a terminal is a regular language, and may have the empty text; in Lark's it is a match of Python's `re`.
+/// In llguidance's dialect a terminal is a regular language, and may have the empty text; in Lark's it is a
+/// match of Python's `re`.
 #[test]
 fn terminals_of_llguidance_are_languages() {
     let config = LarkConfig {
@@ -325,7 +328,8 @@ fn ignored_texts_that_need_no_context_stay_one_terminal() {
     assert_eq!(with_comments, with_blanks + 1, "a comment at the end of the text is another terminal");
 }
 
-/// With `TEXT`, a rule can read blanks that could also be ignored, and what is ignored depends on the text after it.
+/// With `TEXT`, a rule can read blanks that could also be ignored, and what is ignored depends on the text
+/// after it.
 #[test]
 fn ignored_text_around_a_schema_ends_where_its_match_ends() {
     for text in ["", "TEXT: /[ t]+/"] {

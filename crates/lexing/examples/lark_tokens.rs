@@ -1,9 +1,11 @@
-//! Tokenizes texts with a grammar's terminals, for `compare_with_lark.py`, which writes the input and compares.
+//! Tokenizes texts with a grammar's terminals, for `compare_with_lark.py`, which writes the input and
+//! compares.
 //!
-//! Lines of the input, fields parted by tabs, texts as hexadecimal UTF-8: `T name kind value source_length flags
-//! priority` defines a terminal (`kind` is `str` or `re`; `value` of `re` has its flags inside), `X text` asks
-//! for the tokens of a text. The answer to the latter is one line of `terminal:start:end` (an index and bytes),
-//! with `!place` at the end if no terminal matches there. Times go to standard error.
+//! Lines of the input, fields parted by tabs, texts as hexadecimal UTF-8:
+//! `T name kind value source_length flags priority` defines a terminal (`kind` is `str` or `re`; `value` of
+//! `re` has its flags inside), `X text` asks for the tokens of a text. The answer to the latter is one line
+//! of `terminal:start:end` (an index and bytes), with `!place` at the end if no terminal matches there. Times
+//! go to standard error.
 
 use std::io::{BufRead, Write};
 use std::time::Instant;

@@ -1,12 +1,14 @@
 //! Words of bounded length with conditions on the text around them: the words that a lookbehind can look for.
 //!
-//! A *neighbour* of a place is a character of one of finitely many cells, or the edge of the text. Beyond an edge there are
-//! only edges. A set of neighbours is a [`Sides`], and a list of such sets, the nearest first, is a condition on the text on
-//! one side of a place. A pattern without unbounded repetition, even with assertions inside, is a finite union of sequences
-//! of such sets ([`BoundedWords`]): `\bab` is "no word character or the edge, then `a`, then `b`". So assertions inside
-//! lookbehinds need no automata of their own.
+//! A *neighbour* of a place is a character of one of finitely many cells, or the edge of the text. Beyond an
+//! edge there are only edges. A set of neighbours is a [`Sides`], and a list of such sets, the nearest first,
+//! is a condition on the text on one side of a place. A pattern without unbounded repetition, even with
+//! assertions inside, is a finite union of sequences of such sets ([`BoundedWords`]): `\bab` is "no word
+//! character or the edge, then `a`, then `b`". So assertions inside lookbehinds need no automata of their
+//! own.
 //!
-//! [`without_look_ahead`] rewrites a lookbehind as a [`Pattern`] without lookaheads inside lookbehinds, as the lexer requires.
+//! [`without_look_ahead`] rewrites a lookbehind as a [`Pattern`] without lookaheads inside lookbehinds, as
+//! the lexer requires.
 
 use maskwright_automata::Fuel;
 use regex_syntax::hir::ClassUnicode;
@@ -43,7 +45,8 @@ pub struct BoundedWord {
     pub after: Vec<Sides>,
 }
 
-/// A finite union of sequences of sets of neighbours. Operations return `None` if the result has too many sequences.
+/// A finite union of sequences of sets of neighbours. Operations return `None` if the result has too many
+/// sequences.
 ///
 /// ```
 /// use maskwright_lexing::{BoundedWords, EDGE};
@@ -120,8 +123,8 @@ impl BoundedWords {
         Some(words)
     }
 
-    /// An assertion, as empty words with conditions around them: the text after the place begins with one of these words
-    /// (`ahead`), or the text before it ends with one, or it does not (`negated`).
+    /// An assertion, as empty words with conditions around them: the text after the place begins with one of
+    /// these words (`ahead`), or the text before it ends with one, or it does not (`negated`).
     pub fn look(&self, ahead: bool, negated: bool) -> Option<BoundedWords> {
         let found = self.words.iter().map(|word| word.looked_for(ahead));
         let found = self.made(found.filter_map(|word| word.tidied(self.all)))?;
@@ -310,7 +313,8 @@ fn alternatives(list: &[Sides], is_before: bool, class: &impl Fn(Sides) -> Patte
     found
 }
 
-/// Splits `cells` so that no class of `pattern` separates two characters of one cell; `None` if that makes too many cells.
+/// Splits `cells` so that no class of `pattern` separates two characters of one cell; `None` if that makes
+/// too many cells.
 fn split(pattern: &Pattern, cells: &mut Vec<ClassUnicode>) -> Option<()> {
     match pattern.node() {
         PatternNode::Empty => Some(()),

@@ -1,7 +1,7 @@
 //! Automata as expressions: Kleene's theorem by the elimination of states (Brzozowski and McCluskey 1963).
 //!
-//! A state is taken out by joining each way into it with each way out of it; the cheapest one goes next, measured by the
-//! expressions that this makes longer. Equal states are merged first (Moore), as each costs.
+//! A state is taken out by joining each way into it with each way out of it; the cheapest one goes next,
+//! measured by the expressions that this makes longer. Equal states are merged first (Moore), as each costs.
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use rustc_hash::FxHashMap;

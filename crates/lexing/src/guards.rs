@@ -1,16 +1,18 @@
 //! Guards that refute the same, and guards that others make needless.
 //!
-//! A guard watches the bytes after a match and refutes it if a better match follows. The lexer's states for that say
-//! which match it was; what matters from here on is only which bytes refute it. All prefixes of keywords, ended as names, have the
-//! same guard: no byte of a name may follow. So a guard is taken for its *canonical* one, the first met that
-//! refutes the same texts; with 100 keywords that makes one boundary of hundreds.
+//! A guard watches the bytes after a match and refutes it if a better match follows. The lexer's states for
+//! that say which match it was; what matters from here on is only which bytes refute it. All prefixes of
+//! keywords, ended as names, have the same guard: no byte of a name may follow. So a guard is taken for its
+//! *canonical* one, the first met that refutes the same texts; with 100 keywords that makes one boundary of
+//! hundreds.
 //!
-//! Of several guards together one that refutes whenever another does says nothing. After `/*` read as two operators a
-//! guard forbids `*/`; after a second `/*` so does another one, and they are one again as soon as neither has just seen a
-//! `*`. Without that, operators and comments make as many guards together as there are subsets of places in a comment.
+//! Of several guards together one that refutes whenever another does says nothing. After `/*` read as two
+//! operators a guard forbids `*/`; after a second `/*` so does another one, and they are one again as soon as
+//! neither has just seen a `*`. Without that, operators and comments make as many guards together as there
+//! are subsets of places in a comment.
 //!
-//! Both are questions about two deterministic automata, decided by following them at once (as Hopcroft and Karp 1971)
-//! as far as [`MAX_PAIRS`]; beyond, guards are taken for different, which is never wrong.
+//! Both are questions about two deterministic automata, decided by following them at once (as Hopcroft and
+//! Karp 1971) as far as [`MAX_PAIRS`]; beyond, guards are taken for different, which is never wrong.
 
 use std::hash::{Hash, Hasher};
 
@@ -55,10 +57,11 @@ impl Lexer {
 #[derive(Clone, Debug, Default)]
 pub struct Guards {
     canonical: FxHashMap<LexState, LexState>,
-    /// Canonical guards by a hash of what the end of the text and each class of bytes does, with the canonical guards that
-    /// they lead to.
+    /// Canonical guards by a hash of what the end of the text and each class of bytes does, with the
+    /// canonical guards that they lead to.
     by_row: FxHashMap<u64, Vec<LexState>>,
-    /// Those that come back to themselves in more than one step, by a hash of the same without where they lead.
+    /// Those that come back to themselves in more than one step, by a hash of the same without where they
+    /// lead.
     in_circles: FxHashMap<u64, Vec<LexState>>,
     /// Whether the first of two canonical guards refutes all that the second does.
     covers: FxHashMap<(LexState, LexState), bool>,
@@ -77,8 +80,8 @@ enum Step {
 }
 
 impl Guards {
-    /// The guards that say the same together as `guards`, which can all refute: canonical, sorted and distinct, and none
-    /// that another makes needless.
+    /// The guards that say the same together as `guards`, which can all refute: canonical, sorted and
+    /// distinct, and none that another makes needless.
     ///
     /// # Errors
     /// A limit of the lexer is reached.
@@ -128,8 +131,9 @@ impl Guards {
         Ok(guards.into())
     }
 
-    /// The guard that stands for `guard`: the first met that is seen to refute the same texts. Asks all that follow it
-    /// first, so that guards are mostly told apart by what one byte does. O(guards that follow it × classes of bytes), once.
+    /// The guard that stands for `guard`: the first met that is seen to refute the same texts. Asks all that
+    /// follow it first, so that guards are mostly told apart by what one byte does. O(guards that follow it ×
+    /// classes of bytes), once.
     ///
     /// # Errors
     /// A limit of the lexer is reached.
@@ -207,8 +211,8 @@ impl Guards {
         Ok(())
     }
 
-    /// Files a canonical guard under its row, if that is known: as one that leads back to itself, and as one that others lead
-    /// to.
+    /// Files a canonical guard under its row, if that is known: as one that leads back to itself, and as one
+    /// that others lead to.
     fn keep_row(&mut self, lexer: &Lexer, guard: LexState) -> Result<(), LexError> {
         let mut row = self.row(lexer, guard)?;
         if row.contains(&Step::Open) {
@@ -263,7 +267,8 @@ fn hash<T: Hash>(value: &T) -> u64 {
     hasher.finish()
 }
 
-/// Whether two guards are seen to refute the same texts. Those that different ones stand for are taken for different.
+/// Whether two guards are seen to refute the same texts. Those that different ones stand for are taken for
+/// different.
 fn refute_alike(
     lexer: &Lexer,
     canonical: &FxHashMap<LexState, LexState>,
@@ -304,9 +309,9 @@ impl Pair {
     }
 }
 
-/// Whether what is claimed of two guards holds of all pairs that the same bytes lead them to, as far as [`MAX_PAIRS`]: at the
-/// end of the text by `ends`, by whether each refutes there, and after each byte by `judge`. It must hold of a guard and
-/// itself.
+/// Whether what is claimed of two guards holds of all pairs that the same bytes lead them to, as far as
+/// [`MAX_PAIRS`]: at the end of the text by `ends`, by whether each refutes there, and after each byte by
+/// `judge`. It must hold of a guard and itself.
 fn holds_of_all(
     lexer: &Lexer,
     pair: (LexState, LexState),

@@ -1,10 +1,11 @@
 //! The words of a pattern, as a language without an order.
 //!
-//! A word of a pattern is a text that the pattern, matched from its beginning, matches whole: after `a|ab` the text
-//! `ab` is none, since `a` is found first, and a comment that ends lazily ends at its first end. Where the pattern's order
-//! makes no difference, its words are those of the same expression read as a [`Regex`], and that is what it becomes, so
-//! that equal languages stay equal expressions. Whether it makes one is decided by the two automata, side by side. Where it
-//! does, and where there are assertions, the lexer's automaton is made an expression again ([`crate::elimination`]).
+//! A word of a pattern is a text that the pattern, matched from its beginning, matches whole: after `a|ab`
+//! the text `ab` is none, since `a` is found first, and a comment that ends lazily ends at its first end.
+//! Where the pattern's order makes no difference, its words are those of the same expression read as a
+//! [`Regex`], and that is what it becomes, so that equal languages stay equal expressions. Whether it makes
+//! one is decided by the two automata, side by side. Where it does, and where there are assertions, the
+//! lexer's automaton is made an expression again ([`crate::elimination`]).
 
 use std::collections::VecDeque;
 
@@ -24,7 +25,8 @@ impl Pattern {
     /// The pattern's words: what it matches whole, as Python's `re.match` finds it in that word alone.
     ///
     /// # Errors
-    /// The pattern matches the empty word or looks ahead inside of a lookbehind; a limit or `fuel` is exceeded. `terminal` is what the error calls it.
+    /// The pattern matches the empty word or looks ahead inside of a lookbehind; a limit or `fuel` is
+    /// exceeded. `terminal` is what the error calls it.
     ///
     /// ```
     /// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
@@ -49,7 +51,8 @@ impl Pattern {
         graph(&lexer, fuel)?.into_regex(fuel)
     }
 
-    /// What the pattern matches if its alternatives and repetitions are tried in any order; `None` if it has assertions.
+    /// What the pattern matches if its alternatives and repetitions are tried in any order; `None` if it has
+    /// assertions.
     pub fn language(&self) -> Option<Regex> {
         let all = |parts: &[Pattern]| parts.iter().map(Pattern::language).collect::<Option<Vec<_>>>();
         Some(match self.node() {

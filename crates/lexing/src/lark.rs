@@ -1,14 +1,14 @@
 //! The order and the keywords of Lark's lexers.
 //!
-//! Facts from Lark 1.3.1, `lark/lexer.py`: terminals are tried by priority, then by their greatest width, then by
-//! the length of their source, then by name. A string terminal that a regular expression of the same priority
-//! matches as a whole is a keyword of it: it is decided by comparing the text that was matched, and need not be
-//! tried itself if its flags are among those of the regular expression.
+//! Facts from Lark 1.3.1, `lark/lexer.py`: terminals are tried by priority, then by their greatest width,
+//! then by the length of their source, then by name. A string terminal that a regular expression of the same
+//! priority matches as a whole is a keyword of it: it is decided by comparing the text that was matched, and
+//! need not be tried itself if its flags are among those of the regular expression.
 //!
-//! Whether a token is ignored is decided before that, by the terminal that was tried. So what an ignored regular expression
-//! matches is ignored, keyword or not; and an ignored string that is matched as a keyword of a regular expression is a token
-//! for the parser. Such a string is two terminals of one name here: the ignored one is tried, the other is only a keyword
-//! ([`ignored_keywords`] finds the strings that need that).
+//! Whether a token is ignored is decided before that, by the terminal that was tried. So what an ignored
+//! regular expression matches is ignored, keyword or not; and an ignored string that is matched as a keyword
+//! of a regular expression is a token for the parser. Such a string is two terminals of one name here: the
+//! ignored one is tried, the other is only a keyword ([`ignored_keywords`] finds the strings that need that).
 
 use std::cmp::Reverse;
 
@@ -64,15 +64,16 @@ pub fn lark_order(terminals: &[LarkTerminal]) -> Vec<usize> {
     order
 }
 
-/// Whether `string` is a keyword of `regexp`: a string that this regular expression of the same priority matches as a whole.
+/// Whether `string` is a keyword of `regexp`: a string that this regular expression of the same priority
+/// matches as a whole.
 fn is_keyword(string: &LarkTerminal, regexp: &LarkTerminal, fuel: &Fuel) -> Result<bool, LexError> {
     let (Some(text), None) = (&string.string, &regexp.string) else { return Ok(false) };
     Ok(string.priority == regexp.priority
         && find_prefix(&regexp.pattern, text.as_bytes(), 0, fuel)? == Some(text.len()))
 }
 
-/// The indices of the `ignored` strings that are keywords of regular expressions which are not ignored. For the functions
-/// here, each of them should be two terminals of one name, one ignored and the other not.
+/// The indices of the `ignored` strings that are keywords of regular expressions which are not ignored. For
+/// the functions here, each of them should be two terminals of one name, one ignored and the other not.
 ///
 /// # Errors
 /// Comparing strings with regular expressions needs more than `fuel`.
@@ -106,8 +107,8 @@ fn are_keywords_only(terminals: &[LarkTerminal], ignored: &TerminalSet) -> Vec<b
     terminals.iter().enumerate().map(names).collect()
 }
 
-/// The terminals as a [`Lexer`](crate::Lexer) takes them: in Lark's order, keywords taken out of it. An ignored regular
-/// expression has no keywords. Ids are indices of `terminals`.
+/// The terminals as a [`Lexer`](crate::Lexer) takes them: in Lark's order, keywords taken out of it. An
+/// ignored regular expression has no keywords. Ids are indices of `terminals`.
 ///
 /// # Errors
 /// Comparing strings with regular expressions needs more than `fuel`.
@@ -163,14 +164,16 @@ pub fn lark_terminals(
     Ok(result)
 }
 
-/// The terminals as a [`Lexer`](crate::Lexer) under [`LongestMatch`](crate::Discipline::LongestMatch) takes them that
-/// is told at each place which compete: each by itself, strings before regular expressions, as a string that a regular
-/// expression matches too is a keyword, and otherwise in Lark's order. Ids are indices of `terminals`.
+/// The terminals as a [`Lexer`](crate::Lexer) under [`LongestMatch`](crate::Discipline::LongestMatch) takes
+/// them that is told at each place which compete: each by itself, strings before regular expressions, as a
+/// string that a regular expression matches too is a keyword, and otherwise in Lark's order. Ids are indices
+/// of `terminals`.
 ///
-/// As in Lark, `ignored` is decided before keywords. An ignored regular expression comes before its keywords, unless one
-/// that is not ignored matches them too and is tried first. An ignored string that is a keyword comes last, after the regular
-/// expressions that make it a token, and no rule may read that token. (One order serves all sets of competing terminals. If
-/// only some sets try the other regular expression first, the string is a token wherever rules can read it.)
+/// As in Lark, `ignored` is decided before keywords. An ignored regular expression comes before its keywords,
+/// unless one that is not ignored matches them too and is tried first. An ignored string that is a keyword
+/// comes last, after the regular expressions that make it a token, and no rule may read that token. (One
+/// order serves all sets of competing terminals. If only some sets try the other regular expression first,
+/// the string is a token wherever rules can read it.)
 ///
 /// Strings of punctuation are operators.
 ///
@@ -204,7 +207,8 @@ pub fn lark_contextual_terminals(
     let is_ignored = |index: usize| ignored.contains(index as u32);
     let is_keyword_only = are_keywords_only(terminals, ignored);
     let mut keywords: Vec<Vec<Keyword>> = vec![Vec::new(); terminals.len()];
-    // Its place, whether it is a regular expression, and its index. Strings go before the regular expression of their place.
+    // Its place, whether it is a regular expression, and its index. Strings go before the regular expression
+    // of their place.
     let mut order: Vec<(usize, bool, usize)> = Vec::with_capacity(terminals.len());
     order.extend(regexps.iter().enumerate().map(|(place, &regexp)| (place, true, regexp)));
     for string in strings {

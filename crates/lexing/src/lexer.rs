@@ -139,8 +139,8 @@ impl Lexer {
     }
 
     /// The state before a token of one of `terminals`, at the place of `state`: that of the
-    /// [`start`](Lexer::start), or where a token ends. Under [`Discipline::LongestMatch`] no other terminals compete,
-    /// or with [`Choice::Each`] none do. O(terminals).
+    /// [`start`](Lexer::start), or where a token ends. Under [`Discipline::LongestMatch`] no other terminals
+    /// compete, or with [`Choice::Each`] none do. O(terminals).
     ///
     /// # Errors
     /// A limit is reached.
@@ -245,7 +245,8 @@ impl Lexer {
         Ok(*known.next_bytes.get_or_init(|| bytes))
     }
 
-    /// Where a state leads, by class of bytes, in `row`: a number for each state that it leads to, and one for none.
+    /// Where a state leads, by class of bytes, in `row`: a number for each state that it leads to, and one
+    /// for none.
     ///
     /// # Errors
     /// A limit is reached.

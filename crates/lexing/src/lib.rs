@@ -7,8 +7,8 @@
 //! * [`Pattern`]: an ordered regular expression with greedy and lazy repetition and assertions;
 //!   [`parse_python`] reads one, [`find_prefix`] defines what it matches.
 //! * [`Lexer`]: the lazily determinised automaton of a list of terminals, under a [`Discipline`].
-//! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them; [`lark_contextual_terminals`]: the
-//!   same for a lexer that is told at each place which terminals compete.
+//! * [`lark_terminals`]: the order of terminals and the keywords as Lark has them;
+//!   [`lark_contextual_terminals`]: the same for a lexer that is told at each place which terminals compete.
 //! * [`Pattern::words`]: the words of one pattern as a language, for whoever has no lexer.
 //! * [`Surroundings`]: the words of patterns with assertions, for texts that no lexer splits.
 //! * [`BoundedWords`]: the words that a lookbehind can look for, as sequences of sets of characters.

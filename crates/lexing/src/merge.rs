@@ -7,9 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::LexError;
 
-/// By state, its class: states of one class have the same output after all the same inputs. Classes are numbered by their
-/// first states. `row` makes of a state and the classes so far the classes that its inputs lead to: rows are equal iff these
-/// are. A row takes `cost` of `fuel`. At worst there are O(states) rounds, each with one row for every state.
+/// By state, its class: states of one class have the same output after all the same inputs. Classes are
+/// numbered by their first states. `row` makes of a state and the classes so far the classes that its inputs
+/// lead to: rows are equal iff these are. A row takes `cost` of `fuel`. At worst there are O(states) rounds,
+/// each with one row for every state.
 pub(crate) fn classes<T: Hash + Eq, K: Hash + Eq>(
     outputs: &[T],
     fuel: &Fuel,

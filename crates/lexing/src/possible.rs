@@ -1,7 +1,8 @@
 //! Which terminals can be tokens at all, wherever in a text.
 //!
 //! Where a lookbehind may see what lies before the token, the first token of a text is not like the others:
-//! `(?<=a)b` begins none, and after another token `(?<!a)b` may leave a place to a terminal that it hides elsewhere.
+//! `(?<=a)b` begins none, and after another token `(?<!a)b` may leave a place to a terminal that it hides
+//! elsewhere.
 
 use rustc_hash::FxHashSet;
 

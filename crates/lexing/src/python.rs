@@ -5,8 +5,8 @@
 //! boundaries become assertions: `^` is "no character before", `$` is "no character after, but for one line
 //! feed at the end", `\b` is "a word character on one side alone".
 //!
-//! Unlike in Python, the alternatives of a lookbehind may have different lengths, if all are bounded: it holds where one of
-//! them ends. Lookaheads inside lookbehinds are resolved here (`bounded.rs`).
+//! Unlike in Python, the alternatives of a lookbehind may have different lengths, if all are bounded: it
+//! holds where one of them ends. Lookaheads inside lookbehinds are resolved here (`bounded.rs`).
 //!
 //! Refused, each with an error of its own: back-references and conditionals (not regular), atomic groups and
 //! possessive repetition, named characters. One pass, O(length of the source) plus the size of its classes;

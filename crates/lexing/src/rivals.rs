@@ -1,7 +1,8 @@
 //! Which terminals can take each other's place.
 //!
-//! A terminal that is no rival of any that compete may compete too, and nothing changes for them. So sets of competitors that
-//! differ by such terminals only are as good as one, and what is kept by set is kept less often.
+//! A terminal that is no rival of any that compete may compete too, and nothing changes for them. So sets of
+//! competitors that differ by such terminals only are as good as one, and what is kept by set is kept less
+//! often.
 
 use maskwright_automata::meter;
 use rustc_hash::FxHashSet;
@@ -11,8 +12,8 @@ use crate::{Choice, LexError, LexState, Lexer, TerminalSet};
 
 impl Lexer {
     /// By terminal id, the other terminals of which a match may be the token in place of one of it, under
-    /// [`Discipline::LongestMatch`](crate::Discipline::LongestMatch): at some place, both may match, and the other longer or
-    /// preferred. Maybe some more. Makes all states.
+    /// [`Discipline::LongestMatch`](crate::Discipline::LongestMatch): at some place, both may match, and the
+    /// other longer or preferred. Maybe some more. Makes all states.
     ///
     /// # Errors
     /// A limit is reached.

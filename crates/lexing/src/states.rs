@@ -12,8 +12,8 @@
 //! [`Settled`](Kind::Settled) items at the end of a list matter only to a guard.
 //!
 //! Under [`LongestMatch`](crate::Discipline::LongestMatch) each terminal has its own list (`group`), and a
-//! match cuts its own terminal's list only. A state restricted to some terminals is one without the lists of the
-//! others, so what restricted states have in common they share.
+//! match cuts its own terminal's list only. A state restricted to some terminals is one without the lists of
+//! the others, so what restricted states have in common they share.
 
 mod advance;
 mod closure;

@@ -1,23 +1,25 @@
 //! Patterns with lookahead and lookbehind, in texts that are split into words in every way.
 //!
-//! A lexer knows where each token ends. Lark's Earley parser with `lexer="dynamic_complete"` does not: at a place `i` of a
-//! text, a terminal has the word that Python's `pattern.match(text, i)` finds there, which sees the whole text, and of every
-//! shorter prefix `u` of that word the match of `pattern.match(u)`, which sees `u` alone (Lark 1.3.1, `parsers/xearley.py`).
-//! For ignored terminals, only the match in the text counts ([`Counting`]). So whether a word counts may depend on the text
-//! before and after it.
+//! A lexer knows where each token ends. Lark's Earley parser with `lexer="dynamic_complete"` does not: at a
+//! place `i` of a text, a terminal has the word that Python's `pattern.match(text, i)` finds there, which
+//! sees the whole text, and of every shorter prefix `u` of that word the match of `pattern.match(u)`, which
+//! sees `u` alone (Lark 1.3.1, `parsers/xearley.py`). For ignored terminals, only the match in the text
+//! counts ([`Counting`]). So whether a word counts may depend on the text before and after it.
 //!
-//! Both dependencies are regular, so finite automata hold them. [`Surroundings`] has three: what the patterns can tell apart of
-//! the text *before* a place; the *conditions* that words put on the text after them; and the *runs* of the patterns over
-//! their words, each of which says where a word ends and under which condition. All three are minimal, so a condition
-//! that every text meets is known to be none, and a pattern whose assertions never reach over the ends of its words is
-//! known to have one language ([`own_words`](Surroundings::own_words)).
+//! Both dependencies are regular, so finite automata hold them. [`Surroundings`] has three: what the patterns
+//! can tell apart of the text *before* a place; the *conditions* that words put on the text after them; and
+//! the *runs* of the patterns over their words, each of which says where a word ends and under which
+//! condition. All three are minimal, so a condition that every text meets is known to be none, and a pattern
+//! whose assertions never reach over the ends of its words is known to have one language
+//! ([`own_words`](Surroundings::own_words)).
 //!
-//! For the others, a [`Context`] is the state at the end of a word: what stands before it, and the conditions that the rest of
-//! the text must meet. From one context to others, the words of any terminal are a regular language
-//! ([`between`](Surroundings::between)). A grammar over such terminals gives each rule a context at both its ends, as in the
-//! intersection with a finite automaton (Bar-Hillel, Perles and Shamir 1961).
+//! For the others, a [`Context`] is the state at the end of a word: what stands before it, and the conditions
+//! that the rest of the text must meet. From one context to others, the words of any terminal are a regular
+//! language ([`between`](Surroundings::between)). A grammar over such terminals gives each rule a context at
+//! both its ends, as in the intersection with a finite automaton (Bar-Hillel, Perles and Shamir 1961).
 //!
-//! Rejected: conditions as lookahead of the expressions themselves. What follows a word is a matter of the rules.
+//! Rejected: conditions as lookahead of the expressions themselves. What follows a word is a matter of the
+//! rules.
 
 mod chains;
 mod explore;
@@ -53,13 +55,15 @@ const DEAD: u32 = 0;
 /// Which words of a pattern count at a place of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Counting {
-    /// The match there and, for each shorter prefix of that match, the match in the prefix alone: words that rules read.
+    /// The match there and, for each shorter prefix of that match, the match in the prefix alone: words that
+    /// rules read.
     Prefixes,
     /// The match there only: ignored words.
     Match,
 }
 
-/// A place between words: what the patterns see of the text before it, and the conditions on the text after it.
+/// A place between words: what the patterns see of the text before it, and the conditions on the text after
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Context(u32);
 
@@ -145,7 +149,8 @@ impl Surroundings {
     /// The automata of `patterns`. The other methods name a pattern by its index.
     ///
     /// # Errors
-    /// A pattern matches the empty text, or looks ahead inside of a lookbehind; a limit or `fuel` is exceeded.
+    /// A pattern matches the empty text, or looks ahead inside of a lookbehind; a limit or `fuel` is
+    /// exceeded.
     pub fn new(patterns: &[(&Pattern, Counting)], fuel: &Fuel) -> Result<Surroundings, LexError> {
         explore::surroundings(patterns, fuel)
     }
@@ -265,7 +270,8 @@ impl Surroundings {
         Ok(reading)
     }
 
-    /// The word of named tokens. Patterns in the text after it do not see it; those before it see no character there.
+    /// The word of named tokens. Patterns in the text after it do not see it; those before it see no
+    /// character there.
     fn read_token(&mut self, word: &[u8], place: &Place) -> Result<Reading, LexError> {
         let Some(after) = self.conditions_after(&place.after, MARK) else {
             return Ok(Reading { states: Vec::new(), ends: Vec::new(), refuses: true });

@@ -9,9 +9,10 @@ pub enum Discipline {
     /// what `(?P<T0>...)|(?P<T1>...)` matches. Lark's `basic` lexer.
     LeftmostFirst,
     /// Each terminal has the match that Python's `re` finds for it alone; the longest of these wins, among
-    /// equally long ones that of the highest priority, and then the first of the list. The terminals that compete
-    /// may be restricted ([`Lexer::among`](crate::Lexer::among)). No match of an
-    /// [operator](LexerTerminal::is_operator) loses to a longer one of another operator, so then several can win.
+    /// equally long ones that of the highest priority, and then the first of the list. The terminals that
+    /// compete may be restricted ([`Lexer::among`](crate::Lexer::among)). No match of an
+    /// [operator](LexerTerminal::is_operator) loses to a longer one of another operator, so then several can
+    /// win.
     LongestMatch,
 }
 

@@ -1,15 +1,15 @@
 //! Restricts the terminals of a lexer to texts over a set of bytes.
 //!
-//! On such texts a pattern behaves the same, whatever it does with other bytes. So the restricted terminals find the same
-//! tokens, in the same order of preference: ids, priorities and operators stay, and so does the order that Lark derives from
-//! the widths of the whole patterns.
+//! On such texts a pattern behaves the same, whatever it does with other bytes. So the restricted terminals
+//! find the same tokens, in the same order of preference: ids, priorities and operators stay, and so does the
+//! order that Lark derives from the widths of the whole patterns.
 
 use maskwright_automata::ByteSet;
 
 use crate::{Keyword, LexerTerminal, Pattern, PatternNode};
 
-/// The terminals restricted to texts whose bytes are all in `bytes`: they match the same on those texts, and match no other
-/// text. A literal that begins with the byte 0xFF is not text, and stays.
+/// The terminals restricted to texts whose bytes are all in `bytes`: they match the same on those texts, and
+/// match no other text. A literal that begins with the byte 0xFF is not text, and stays.
 ///
 /// ```
 /// use maskwright_automata::ByteSet;
@@ -125,7 +125,8 @@ mod tests {
     use super::*;
     use crate::{Flags, find_prefix, parse_python};
 
-    /// On texts over the remaining bytes, a pattern finds the same matches; on others, no match contains another byte.
+    /// On texts over the remaining bytes, a pattern finds the same matches; on others, no match contains
+    /// another byte.
     #[test]
     fn patterns_find_the_same() {
         let bytes: ByteSet = b"abx \xC3\xA4".iter().copied().collect();

@@ -1,5 +1,5 @@
-//! Random regular expressions and texts through Python's own `re`: what is an expression, its widths, and what
-//! it matches, by the backtracking matcher and by the lexer. Needs `python3`; says so if there is none.
+//! Random regular expressions and texts through Python's own `re`: what is an expression, its widths, and
+//! what it matches, by the backtracking matcher and by the lexer. Needs `python3`; says so if there is none.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,10 +1,10 @@
 //! A small fixed set of grammars and texts, read once each: what `cargo xtask bench instructions` counts the
 //! instructions of.
 //!
-//! `instructions TOKENIZER` prints a line `CASE PHASE` for each measured part, in their order; each lies between two calls of
-//! [`boundary`].
-//! Every case has a compiler of its own, so that none finds what another has left; texts are cut into the longest
-//! tokens, so that they are the same whoever cuts them. Masks are checked: each has the token that comes next.
+//! `instructions TOKENIZER` prints a line `CASE PHASE` for each measured part, in their order; each lies
+//! between two calls of [`boundary`]. Every case has a compiler of its own, so that none finds what another
+//! has left; texts are cut into the longest tokens, so that they are the same whoever cuts them. Masks are
+//! checked: each has the token that comes next.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 

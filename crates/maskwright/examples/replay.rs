@@ -1,10 +1,12 @@
 //! Replays token sequences through schemas compiled fresh by one compiler, and prints what it took.
 //!
 //! `replay TOKENIZER REPLAY.jsonl [--rounds N] [--slowest N] [--limit TOKENS]`. A line of the replay is
-//! `{"id", "schema", "tests": [{"valid", "ids"}]}`, with the tokens as the tokenizer's own encoder gives them; `cargo xtask
-//! bench maskbench` writes such files. Verdicts are checked: an invalid instance that is accepted, or a valid
-//! one that is refused, is named, and the former is a failure. Made for `perf` and `callgrind`, which see no
-//! Python here. With `--limit` sessions must end within so many tokens, and instances that take more are passed over. The clock is that of the thread's own processor time where the system has one.
+//! `{"id", "schema", "tests": [{"valid", "ids"}]}`, with the tokens as the tokenizer's own encoder gives
+//! them; `cargo xtask bench maskbench` writes such files. Verdicts are checked: an invalid instance that is
+//! accepted, or a valid one that is refused, is named, and the former is a failure. Made for `perf` and
+//! `callgrind`, which see no Python here. With `--limit` sessions must end within so many tokens, and
+//! instances that take more are passed over. The clock is that of the thread's own processor time where the
+//! system has one.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -21,8 +23,8 @@ use serde_json::Value;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Times in microseconds, with where they were taken. Of several rounds the shortest counts: each does the same
-/// work from empty caches, and what is longer is the machine's doing.
+/// Times in microseconds, with where they were taken. Of several rounds the shortest counts: each does the
+/// same work from empty caches, and what is longer is the machine's doing.
 #[derive(Default)]
 struct Times {
     all: Vec<(f64, String)>,

@@ -1,7 +1,8 @@
-//! How far a text is in the language of a grammar, where it leaves it, and why: [`CompiledGrammar::check`](crate::CompiledGrammar::check).
+//! How far a text is in the language of a grammar, where it leaves it, and why:
+//! [`CompiledGrammar::check`](crate::CompiledGrammar::check).
 //!
-//! A diagnosis for people, which `maskwright check` and the Python package show. It reads the whole text twice and then looks for words,
-//! so a loop that decodes uses a [`Matcher`] instead.
+//! A diagnosis for people, which `maskwright check` and the Python package show. It reads the whole text
+//! twice and then looks for words, so a loop that decodes uses a [`Matcher`] instead.
 
 use std::fmt;
 
@@ -15,9 +16,11 @@ use crate::{Error, Matcher, Tokenizer};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckConfig<'t> {
-    /// A text is also read token by token, as this tokenizer cuts it. This counts tokens, which a structural tag may limit.
+    /// A text is also read token by token, as this tokenizer cuts it. This counts tokens, which a structural
+    /// tag may limit.
     pub tokenizer: Option<&'t Tokenizer>,
-    /// The names of the tokenizer's special tokens are read as these tokens, not as text. It has no effect without a tokenizer.
+    /// The names of the tokenizer's special tokens are read as these tokens, not as text. It has no effect
+    /// without a tokenizer.
     pub special_tokens: bool,
     /// A line end after the last line that the grammar has no place for is left out, as files have it.
     pub skip_last_line_end: bool,
@@ -26,10 +29,11 @@ pub struct CheckConfig<'t> {
 /// How far a text is in the language of a grammar, and if it is not, where it leaves it and why: what
 /// [`CompiledGrammar::check`](crate::CompiledGrammar::check) finds.
 ///
-/// [`Display`](fmt::Display) gives the place, the reason, the line with a mark under it, and what was expected there.
+/// [`Display`](fmt::Display) gives the place, the reason, the line with a mark under it, and what was
+/// expected there.
 ///
-/// `is_valid` implies `is_prefix`. `offset` is the length of the text if `is_prefix`, without its last line end if that was skipped.
-/// `reason` is `None` if and only if `is_valid`.
+/// `is_valid` implies `is_prefix`. `offset` is the length of the text if `is_prefix`, without its last line
+/// end if that was skipped. `reason` is `None` if and only if `is_valid`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Check {
@@ -45,7 +49,8 @@ pub struct Check {
     pub column: usize,
     /// Why the text is not in the language; `None` if it is.
     pub reason: Option<CheckReason>,
-    /// The path of the value at that place, as a JSON pointer; `None` if the text is valid or has no JSON Schema there.
+    /// The path of the value at that place, as a JSON pointer; `None` if the text is valid or has no JSON
+    /// Schema there.
     pub path: Option<String>,
     /// What could have come there, in words; empty if the text is valid.
     pub expected: Vec<String>,
@@ -83,7 +88,8 @@ impl fmt::Display for CheckReason {
 }
 
 impl Check {
-    /// The line of the place, cut to some 100 characters around it, and a line with a mark under the place. No line end after it.
+    /// The line of the place, cut to some 100 characters around it, and a line with a mark under the place.
+    /// No line end after it.
     pub fn frame(&self) -> &str {
         &self.frame
     }
@@ -104,7 +110,8 @@ impl fmt::Display for Check {
     }
 }
 
-/// See [`CompiledGrammar::check`](crate::CompiledGrammar::check). `start` is a session at the beginning of a text.
+/// See [`CompiledGrammar::check`](crate::CompiledGrammar::check). `start` is a session at the beginning of a
+/// text.
 pub(crate) fn check(start: &Matcher, text: &[u8], config: &CheckConfig<'_>) -> Result<Check, Error> {
     let mut matcher = start.fork();
     let special = config.tokenizer.filter(|_| config.special_tokens);
@@ -161,8 +168,8 @@ pub fn without_line_end(text: &[u8]) -> Option<&[u8]> {
     [&b"\r\n"[..], b"\n"].into_iter().find_map(|end| text.strip_suffix(end))
 }
 
-/// The bytes between double quotes: as text where they are UTF-8, with escapes for what is not printable, else
-/// byte by byte.
+/// The bytes between double quotes: as text where they are UTF-8, with escapes for what is not printable,
+/// else byte by byte.
 pub fn quoted(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => format!("{text:?}"),

@@ -22,8 +22,8 @@ use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
 /// A [`matcher`](CompiledGrammar::matcher) follows one sequence; a [`template`](CompiledGrammar::template) or
 /// [`canvas`](CompiledGrammar::canvas) fills in a text with known parts.
 ///
-/// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of each would
-/// be part of every compilation; reading the source again takes as long as the first time, once.
+/// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of
+/// each would be part of every compilation; reading the source again takes as long as the first time, once.
 ///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
@@ -48,8 +48,8 @@ pub struct CompiledGrammar {
 }
 
 impl CompiledGrammar {
-    /// `source` is what `sessions` was compiled from, with all that it refers to; `is_lexed` says whether it has a lexer, `unspelled` which
-    /// bytes it writes and no token has.
+    /// `source` is what `sessions` was compiled from, with all that it refers to; `is_lexed` says whether it
+    /// has a lexer, `unspelled` which bytes it writes and no token has.
     pub(crate) fn new(
         sessions: Arc<EngineGrammar>,
         source: GrammarSource,
@@ -85,11 +85,13 @@ impl CompiledGrammar {
         Matcher::new(&self.sessions)
     }
 
-    /// A session at the beginning of a text, with a limit on tokens, more tokens that end the text, or a limit on work.
+    /// A session at the beginning of a text, with a limit on tokens, more tokens that end the text, or a
+    /// limit on work.
     ///
     /// # Errors
     /// If a stop token is out of range or the stop tokens leave no text; if `max_tokens` is too small
-    /// ([`Error::needed`] says which is not: from there on each is large enough); if a limit on work is reached.
+    /// ([`Error::needed`] says which is not: from there on each is large enough); if a limit on work is
+    /// reached.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherConfig, TokenId, Tokenizer};
@@ -129,8 +131,8 @@ impl CompiledGrammar {
         Template::new(&self.infiller(&CompileOptions::default())?, parts)
     }
 
-    /// A canvas: positions of one token each, known or masked (`None`). [`Canvas::new`] also takes a configuration, with the
-    /// tokens for padding and masked positions.
+    /// A canvas: positions of one token each, known or masked (`None`). [`Canvas::new`] also takes a
+    /// configuration, with the tokens for padding and masked positions.
     ///
     /// # Errors
     /// As [`infiller`](CompiledGrammar::infiller) with the default options, and [`Canvas::new`].
@@ -138,11 +140,12 @@ impl CompiledGrammar {
         Canvas::new(&self.infiller(&CompileOptions::default())?, positions, CanvasConfig::default())
     }
 
-    /// Says how far a text is in the language, and if it is not, where it leaves it and why. In time linear in the text for usual
-    /// grammars. [`Limits::mask_work`] does not apply.
+    /// Says how far a text is in the language, and if it is not, where it leaves it and why. In time linear
+    /// in the text for usual grammars. [`Limits::mask_work`] does not apply.
     ///
     /// # Errors
-    /// If the text is so ambiguous that another limit is reached, or the tokenizer of `config` has no tokens for the text.
+    /// If the text is so ambiguous that another limit is reached, or the tokenizer of `config` has no tokens
+    /// for the text.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
@@ -165,13 +168,15 @@ impl CompiledGrammar {
         self.source.kind()
     }
 
-    /// What of a JSON Schema, or of a structural tag, is enforced, keyword by keyword; `None` for other sources.
+    /// What of a JSON Schema, or of a structural tag, is enforced, keyword by keyword; `None` for other
+    /// sources.
     pub fn report(&self) -> Option<&Report> {
         self.report.as_ref()
     }
 
-    /// Warnings about strings of a GBNF or Lark grammar that contain the name of a special token, which they do not match, and about bytes
-    /// that the grammar writes and no token has. Reads the source again, in linear time.
+    /// Warnings about strings of a GBNF or Lark grammar that contain the name of a special token, which they
+    /// do not match, and about bytes that the grammar writes and no token has. Reads the source again, in
+    /// linear time.
     pub fn warnings(&self) -> Vec<GrammarWarning> {
         let mut warnings = self.source.warnings(self.vocabulary());
         warnings.extend(unspelled(&self.unspelled));
@@ -183,12 +188,12 @@ impl CompiledGrammar {
         self.sessions.vocabulary()
     }
 
-    /// The grammar made ready for infilling. Made on the first call, in time linear in the source; all calls give the
-    /// same one, which is cheap to clone and shares what it learns.
+    /// The grammar made ready for infilling. Made on the first call, in time linear in the source; all calls
+    /// give the same one, which is cheap to clone and shares what it learns.
     ///
     /// # Errors
-    /// If a rule of a grammar with indentation leaves a block or bracket open, strings of the grammar name tokens that end texts
-    /// ([`GrammarSource::special_tokens_in_text`]), or a limit is reached.
+    /// If a rule of a grammar with indentation leaves a block or bracket open, strings of the grammar name
+    /// tokens that end texts ([`GrammarSource::special_tokens_in_text`]), or a limit is reached.
     ///
     /// ```
     /// use maskwright::infill::{Hole, Part};
@@ -257,8 +262,8 @@ impl CompiledGrammar {
         self.is_lexed
     }
 
-    /// The grammar as bytes, for [`Compiler::deserialize`](crate::Compiler::deserialize): its source, with the files that it
-    /// refers to. It is for any vocabulary.
+    /// The grammar as bytes, for [`Compiler::deserialize`](crate::Compiler::deserialize): its source, with
+    /// the files that it refers to. It is for any vocabulary.
     ///
     /// # Errors
     /// If the grammar was built by hand, and so has no source.

@@ -72,8 +72,9 @@ impl Compiler {
         compiler
     }
 
-    /// A compiler that starts with what [`save_rows`](Compiler::save_rows) gave, and does not make those rows again.
-    /// Changes no answer. As with [`load_rows`](Compiler::load_rows), take rows only from where you would take a program.
+    /// A compiler that starts with what [`save_rows`](Compiler::save_rows) gave, and does not make those rows
+    /// again. Changes no answer. As with [`load_rows`](Compiler::load_rows), take rows only from where you
+    /// would take a program.
     ///
     /// # Errors
     /// If the bytes are not saved rows of this vocabulary and version, or a limit is reached.
@@ -111,12 +112,13 @@ impl Compiler {
         &self.tokenizer
     }
 
-    /// Compiles a grammar, in time linear in the source. Masks and automata are made later, when a text needs them.
+    /// Compiles a grammar, in time linear in the source. Masks and automata are made later, when a text needs
+    /// them.
     ///
     /// # Errors
-    /// If the source is wrong (the error says where) or matches no text; if it is a JSON Schema or structural tag with a
-    /// keyword that cannot be enforced, unless [`SchemaConfig::strict`](crate::json_schema::SchemaConfig::strict) is off; or a
-    /// limit is reached.
+    /// If the source is wrong (the error says where) or matches no text; if it is a JSON Schema or structural
+    /// tag with a keyword that cannot be enforced, unless
+    /// [`SchemaConfig::strict`](crate::json_schema::SchemaConfig::strict) is off; or a limit is reached.
     ///
     /// ```
     /// use maskwright::json_schema::SchemaConfig;
@@ -162,17 +164,18 @@ impl Compiler {
         Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, unspelled, self.limits.clone())))
     }
 
-    /// Compiles what [`CompiledGrammar::serialize`] wrote, also for another vocabulary. The bytes need not be trusted: they
-    /// are read within the limits, and lead to no file.
+    /// Compiles what [`CompiledGrammar::serialize`] wrote, also for another vocabulary. The bytes need not be
+    /// trusted: they are read within the limits, and lead to no file.
     ///
     /// # Errors
-    /// If the bytes are no saved grammar, damaged or of another version; and as [`compile`](Compiler::compile).
+    /// If the bytes are no saved grammar, damaged or of another version; and as
+    /// [`compile`](Compiler::compile).
     pub fn deserialize(&self, bytes: &[u8], options: &CompileOptions) -> Result<Arc<CompiledGrammar>, Error> {
         self.compile(&GrammarSource::deserialize(bytes)?, options)
     }
 
-    /// What is known by now of the vocabulary (rows), for [`load_rows`](Compiler::load_rows) in another process: its first masks
-    /// need not wait for it then.
+    /// What is known by now of the vocabulary (rows), for [`load_rows`](Compiler::load_rows) in another
+    /// process: its first masks need not wait for it then.
     ///
     /// ```
     /// use maskwright::{Compiler, TokenId, Tokenizer};
@@ -188,9 +191,9 @@ impl Compiler {
         self.engine.save_rows()
     }
 
-    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, and returns how many were new. Changes no answer: bytes that are
-    /// damaged, of another version or for another vocabulary are refused. (Not found is malice: take rows only from where
-    /// you would take a program.)
+    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, and returns how many were new. Changes no
+    /// answer: bytes that are damaged, of another version or for another vocabulary are refused. (Not found
+    /// is malice: take rows only from where you would take a program.)
     ///
     /// # Errors
     /// If the bytes are not saved rows of this vocabulary and version, or a limit is reached.
@@ -204,7 +207,8 @@ impl Compiler {
         self.engine.clear_caches();
     }
 
-    /// Approximate memory of the shared caches and of all living grammars, in bytes. Infillers are not counted.
+    /// Approximate memory of the shared caches and of all living grammars, in bytes. Infillers are not
+    /// counted.
     pub fn memory_usage(&self) -> usize {
         self.engine.memory_usage()
     }

@@ -1,8 +1,9 @@
 //! JSON Schemas with the documents that they refer to, and where those come from.
 //!
-//! This module and the imports of Lark grammars are the only places in this crate that read files. A schema that was read
-//! from a file may refer to files beside it, and any schema to the files of folders that the caller names. Files anywhere
-//! else are never read, whatever a schema says or a link in such a folder leads to.
+//! This module and the imports of Lark grammars are the only places in this crate that read files. A schema
+//! that was read from a file may refer to files beside it, and any schema to the files of folders that the
+//! caller names. Files anywhere else are never read, whatever a schema says or a link in such a folder leads
+//! to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -18,7 +19,8 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Says which keywords of a schema are enforced. [`CompiledGrammar::report`](crate::CompiledGrammar::report) gives one.
+/// Says which keywords of a schema are enforced. [`CompiledGrammar::report`](crate::CompiledGrammar::report)
+/// gives one.
 ///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
@@ -71,7 +73,8 @@ impl From<&Value> for SchemaText {
     }
 }
 
-/// The largest document that is read from a file, in bytes; the largest schemas in public use have a tenth of it.
+/// The largest document that is read from a file, in bytes; the largest schemas in public use have a tenth of
+/// it.
 const MAX_FILE_LEN: u64 = 1 << 24;
 
 /// The most bytes that are read from files for one schema.
@@ -82,8 +85,8 @@ const MAX_FILES: usize = 4096;
 
 /// The documents that the `$ref`s of a schema may lead to, besides the schema itself. Cheap to clone.
 ///
-/// A document is found by the address it gives itself (`$id`), by the address it was given under, or by its file
-/// name.
+/// A document is found by the address it gives itself (`$id`), by the address it was given under, or by its
+/// file name.
 ///
 /// ```
 /// use maskwright::json_schema::SchemaDocuments;
@@ -125,11 +128,13 @@ impl SchemaDocuments {
         Ok(())
     }
 
-    /// Adds every `*.json` in a folder, not those in folders below it. References find them by their `$id` or by file
-    /// name. A file that is no JSON is left out; a reference to it says why. A link out of the folder is left out too.
+    /// Adds every `*.json` in a folder, not those in folders below it. References find them by their `$id` or
+    /// by file name. A file that is no JSON is left out; a reference to it says why. A link out of the folder
+    /// is left out too.
     ///
     /// # Errors
-    /// If the folder cannot be read, or all folders together have more than 4,096 such files or more than 64 MiB of them.
+    /// If the folder cannot be read, or all folders together have more than 4,096 such files or more than 64
+    /// MiB of them.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), Error> {
         let failed = |kind, message: String| {
             Error::message(kind, format!("{}: {message}", folder.display())).in_file(Some(folder))
@@ -161,8 +166,8 @@ impl SchemaDocuments {
 }
 
 impl SchemaDocuments {
-    /// These documents, and the files that the relative references of `schema`, read from `file`, and theirs lead to. No
-    /// more are read for what is returned.
+    /// These documents, and the files that the relative references of `schema`, read from `file`, and theirs
+    /// lead to. No more are read for what is returned.
     pub(crate) fn gathered(&self, schema: &Value, file: Option<&Path>) -> SchemaDocuments {
         let mut known = self.known.clone();
         let mut broken = BTreeMap::new();
@@ -201,8 +206,8 @@ impl SchemaDocuments {
             let Some(path) = Documents::path_of_uri(&uri).map(PathBuf::from) else { continue };
             let mut read = budget.within(&folders, &path);
             if matches!(read, Err(Unread::Missing)) && !name.contains('/') && !known.has_name(&name) {
-                // A file of that name in a named folder is broken, or was added after `add_folder`. Reading it now
-                // says why.
+                // A file of that name in a named folder is broken, or was added after `add_folder`. Reading
+                // it now says why.
                 let mut named = self.folders.iter().map(|folder| folder.join(&name));
                 read = named
                     .find_map(|path| match budget.within(&folders, &path) {
@@ -277,7 +282,8 @@ enum Unread {
 }
 
 impl Budget {
-    /// Reads a document in one of `folders` or below; links in `path` are followed first. No path in `folders` has links.
+    /// Reads a document in one of `folders` or below; links in `path` are followed first. No path in
+    /// `folders` has links.
     fn within(&mut self, folders: &[PathBuf], path: &Path) -> Result<Value, Unread> {
         let Ok(real) = path.canonicalize() else { return Err(Unread::Missing) };
         match folders.iter().any(|folder| real.starts_with(folder)) {

@@ -1,7 +1,8 @@
 //! Grammars in Lark's language: how they are read, and where their imports come from.
 //!
-//! This module and the documents of JSON Schemas are the only places in this crate that read files: a grammar may import
-//! others ([`LarkOptions::import_paths`]). Nothing is read that the caller did not name a folder for.
+//! This module and the documents of JSON Schemas are the only places in this crate that read files: a grammar
+//! may import others ([`LarkOptions::import_paths`]). Nothing is read that the caller did not name a folder
+//! for.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -43,10 +44,12 @@ pub struct LarkOptions {
     pub lexer: LexerKind,
     /// The terminals that make indentation part of the grammar.
     pub indentation: Option<Indentation>,
-    /// How JSON Schemas in the grammar (`%json`) are read. What cannot be enforced is an error, strict or not.
+    /// How JSON Schemas in the grammar (`%json`) are read. What cannot be enforced is an error, strict or
+    /// not.
     pub schemas: SchemaConfig,
-    /// The folders in which imported grammars and schemas are looked for, before those that are built in (`common`).
-    /// Relative imports are looked for beside the grammar's [file](crate::GrammarSource::file), or here if it has none.
+    /// The folders in which imported grammars and schemas are looked for, before those that are built in
+    /// (`common`). Relative imports are looked for beside the grammar's [file](crate::GrammarSource::file),
+    /// or here if it has none.
     #[serde(skip)]
     pub import_paths: Vec<PathBuf>,
 }
@@ -66,8 +69,8 @@ impl Default for LarkOptions {
 /// The grammars and schemas that a grammar imports, by who imports them (`None`: any) and by path.
 pub(crate) type Imports = BTreeMap<(Option<String>, String), ImportedGrammar>;
 
-/// Reads a grammar in Lark's language, and returns its imports too. Reads imports from `imports` if given, otherwise from
-/// files. Strings also match the special tokens in `special` that they name.
+/// Reads a grammar in Lark's language, and returns its imports too. Reads imports from `imports` if given,
+/// otherwise from files. Strings also match the special tokens in `special` that they name.
 pub(crate) fn parse(
     source: &str,
     file: Option<&Path>,
@@ -127,7 +130,8 @@ pub(crate) fn with_hint(message: &str, hint: &str) -> Error {
         .at(Place { hint: Some(hint.to_owned()), ..Place::default() })
 }
 
-/// Finds an imported grammar or schema: a relative one beside the file that imports it, others in the import paths.
+/// Finds an imported grammar or schema: a relative one beside the file that imports it, others in the import
+/// paths.
 fn resolve(
     request: &ImportRequest<'_>,
     file: Option<&Path>,

@@ -1,7 +1,8 @@
 //! Constrained decoding: a language model that can only write what a grammar allows.
 //!
-//! Given a grammar (a regular expression, a JSON Schema, a structural tag, GBNF, Lark, a list of choices, a built-in language) and a
-//! model's vocabulary, Maskwright says at each step exactly which tokens may come next.
+//! Given a grammar (a regular expression, a JSON Schema, a structural tag, GBNF, Lark, a list of choices, a
+//! built-in language) and a model's vocabulary, Maskwright says at each step exactly which tokens may come
+//! next.
 //!
 //! ```
 //! use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
@@ -23,19 +24,20 @@
 //! # Ok::<(), maskwright::Error>(())
 //! ```
 //!
-//! The parts: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, a [`GrammarSource`], the
-//! [`CompiledGrammar`] made from it, and a [`Matcher`] for each sequence. [`MatcherConfig::max_tokens`] makes sure that the
-//! text is complete within a number of tokens. A [`Template`] (fixed pieces and holes) or a [`Canvas`] (known and masked
-//! tokens) fills in a text with known parts. [`CompiledGrammar::check`] says where a whole text leaves the language, and why. Every call that can fail returns [`Error`]; the
-//! errors of building a grammar by hand convert to it.
+//! The parts: a [`Tokenizer`] (a [`Vocabulary`] with its encoder), a [`Compiler`] for it, a
+//! [`GrammarSource`], the [`CompiledGrammar`] made from it, and a [`Matcher`] for each sequence.
+//! [`MatcherConfig::max_tokens`] makes sure that the text is complete within a number of tokens. A
+//! [`Template`] (fixed pieces and holes) or a [`Canvas`] (known and masked tokens) fills in a text with known
+//! parts. [`CompiledGrammar::check`] says where a whole text leaves the language, and why. Every call that
+//! can fail returns [`Error`]; the errors of building a grammar by hand convert to it.
 //!
-//! Rare options are in modules by topic: [`json_schema`], [`lark`], [`infill`], [`grammar`] (grammars built by hand) and
-//! [`inspect`] (what the engine knows, for debugging).
+//! Rare options are in modules by topic: [`json_schema`], [`lark`], [`infill`], [`grammar`] (grammars built
+//! by hand) and [`inspect`] (what the engine knows, for debugging).
 //!
 //! # Features
 //!
-//! Both are on by default. Without them half as many crates are compiled. A [`Tokenizer`] is then made from a list of tokens;
-//! a [`Vocabulary`] is read from `tokenizer.json` and GGUF files all the same.
+//! Both are on by default. Without them half as many crates are compiled. A [`Tokenizer`] is then made from a
+//! list of tokens; a [`Vocabulary`] is read from `tokenizer.json` and GGUF files all the same.
 //!
 //! * `tokenizers`: `Tokenizer::from_file`, `from_json` and `from_gguf`.
 //! * `tiktoken`: `Tokenizer::from_tiktoken`, with OpenAI's encodings inside.
@@ -155,7 +157,8 @@ pub mod tool_calls {
 
 /// The parts of templates and canvases.
 pub mod infill {
-    /// Makes canvases and templates. [`CompiledGrammar::infiller`](crate::CompiledGrammar::infiller) makes one.
+    /// Makes canvases and templates. [`CompiledGrammar::infiller`](crate::CompiledGrammar::infiller) makes
+    /// one.
     ///
     /// ```
     /// use maskwright::infill::CanvasConfig;

@@ -3,8 +3,9 @@
 use maskwright_automata::AutomatonLimits;
 use maskwright_infill::InfillLimits;
 
-/// What a [`Compiler`](crate::Compiler), its grammars and their sessions may spend, in work units and sizes that are the
-/// same on every machine. The defaults bound the worst call to a few seconds and some hundred MiB.
+/// What a [`Compiler`](crate::Compiler), its grammars and their sessions may spend, in work units and sizes
+/// that are the same on every machine. The defaults bound the worst call to a few seconds and some hundred
+/// MiB.
 ///
 /// ```
 /// use maskwright::{Compiler, Limits, TokenId, Tokenizer};
@@ -20,28 +21,30 @@ use maskwright_infill::InfillLimits;
 pub struct Limits {
     /// Work units (about one visited grammar node each) that compiling one grammar may take.
     pub compile_work: u64,
-    /// Bytes that compiling one grammar may take, beside what it shares with others. They are counted where things are made, so the memory
-    /// of the process may grow by somewhat more or less.
+    /// Bytes that compiling one grammar may take, beside what it shares with others. They are counted where
+    /// things are made, so the memory of the process may grow by somewhat more or less.
     pub compile_bytes: u64,
     /// The most readings of one text that a session follows at once.
     pub max_threads: usize,
-    /// The most calls of rules that one byte may lead to, the same call by several readings counted each time.
+    /// The most calls of rules that one byte may lead to, the same call by several readings counted each
+    /// time.
     pub max_calls: usize,
-    /// Work units, of some 20 ns, that one mask may take, and one call that accepts or checks tokens; `None` for no limit of this kind. If
-    /// they do not suffice, the mask has the tokens that are proven to be allowed by then, and its
-    /// [status](crate::Matcher::mask_status) is a bound; if nothing is proven, one allowed token is searched for with more work. An undecided token
-    /// is refused unless the last mask allowed it. The same mask may have more tokens when it is asked for again, because more is known.
+    /// Work units, of some 20 ns, that one mask may take, and one call that accepts or checks tokens; `None`
+    /// for no limit of this kind. If they do not suffice, the mask has the tokens that are proven to be
+    /// allowed by then, and its [status](crate::Matcher::mask_status) is a bound; if nothing is proven, one
+    /// allowed token is searched for with more work. An undecided token is refused unless the last mask
+    /// allowed it. The same mask may have more tokens when it is asked for again, because more is known.
     pub mask_work: Option<u64>,
-    /// Bytes that the rows (what terminals say about the vocabulary) of a compiler may take before they are dropped and made
-    /// anew when needed.
+    /// Bytes that the rows (what terminals say about the vocabulary) of a compiler may take before they are
+    /// dropped and made anew when needed.
     pub row_cache_bytes: usize,
     /// Bytes that the automata of a compiler may take before new grammars start on fresh ones.
     pub automaton_bytes: usize,
     /// Bytes that one grammar's masks and other memoised answers may take before they are dropped.
     pub machine_bytes: usize,
-    /// Bytes that all grammars and caches of a compiler together may take. Beyond that, the grammars used longest ago drop what
-    /// they have memoised, then the shared caches are dropped. What living grammars and sessions need is not dropped, and
-    /// may take more.
+    /// Bytes that all grammars and caches of a compiler together may take. Beyond that, the grammars used
+    /// longest ago drop what they have memoised, then the shared caches are dropped. What living grammars and
+    /// sessions need is not dropped, and may take more.
     pub memory_bytes: usize,
     /// States that one terminal's automaton may have.
     pub max_states: u32,
@@ -49,8 +52,9 @@ pub struct Limits {
     pub max_residue_size: u64,
     /// Node visits that one search for a word of an intersection or complement may take.
     pub liveness_fuel: u64,
-    /// Work units, of 10 to 35 ns, that the first question about a [`Template`](crate::Template) or [`Canvas`](crate::Canvas) may take,
-    /// and an exact mask: some five seconds at most. A question about one token takes at most a third of it.
+    /// Work units, of 10 to 35 ns, that the first question about a [`Template`](crate::Template) or
+    /// [`Canvas`](crate::Canvas) may take, and an exact mask: some five seconds at most. A question about one
+    /// token takes at most a third of it.
     pub infill_work: u64,
     /// The most positions of a canvas, or fixed pieces and tokens of a template.
     pub max_positions: usize,

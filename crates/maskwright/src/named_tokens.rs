@@ -1,7 +1,7 @@
 //! Where a source names a token that the vocabulary lacks, for messages.
 //!
-//! Whether a token exists is known when the grammar is compiled for a vocabulary, and by then its place in the source is not.
-//! So the place is looked up when that fails.
+//! Whether a token exists is known when the grammar is compiled for a vocabulary, and by then its place in
+//! the source is not. So the place is looked up when that fails.
 
 use std::ops::Range;
 
@@ -44,7 +44,8 @@ pub(crate) fn in_tag(error: Error, text: &str, vocabulary: &Vocabulary, fuel: &F
     })
 }
 
-/// The error of compiling a grammar in GBNF or Lark's language, with the line and column of a token that the vocabulary lacks.
+/// The error of compiling a grammar in GBNF or Lark's language, with the line and column of a token that the
+/// vocabulary lacks.
 pub(crate) fn in_rules(error: Error, text: &str, name: &str, vocabulary: &Vocabulary) -> Error {
     let message = error.to_string();
     // The error that names the token is about it.

@@ -17,7 +17,8 @@ pub struct ReadText {
     pub refused: Option<String>,
 }
 
-/// Reads `text` with `matcher`, as far as that goes. With a tokenizer, the names of its special tokens stand for the tokens.
+/// Reads `text` with `matcher`, as far as that goes. With a tokenizer, the names of its special tokens stand
+/// for the tokens.
 ///
 /// # Errors
 /// If a limit is reached, or the tokenizer has no tokens for a piece of the text.

@@ -53,8 +53,8 @@ pub struct GrammarSource {
     notation: Notation,
     file: Option<PathBuf>,
     documents: SchemaDocuments,
-    /// What the files have that the source refers to, so that none is read; `None` if that is not known yet. Of a schema
-    /// that is in `documents`, and this is empty.
+    /// What the files have that the source refers to, so that none is read; `None` if that is not known yet.
+    /// Of a schema that is in `documents`, and this is empty.
     imports: Option<Arc<Imports>>,
     /// Whether strings are also read with the special tokens that they name.
     has_special_tokens: bool,
@@ -209,8 +209,8 @@ impl HasSchemas for GrammarSource {
 }
 
 impl GrammarSource {
-    /// The kind of source: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "tool_calls", "built" (by hand), or
-    /// the name of a built-in grammar.
+    /// The kind of source: "regex", "gbnf", "choice", "json_schema", "lark", "structural_tag", "tool_calls",
+    /// "built" (by hand), or the name of a built-in grammar.
     pub fn kind(&self) -> &str {
         match &self.notation {
             Notation::Regex { .. } => "regex",
@@ -227,8 +227,8 @@ impl GrammarSource {
 
     /// The texts that the whole of `pattern` matches, in the syntax of Rust's `regex` crate.
     ///
-    /// `\d`, `\w`, `\s`, `\b` and their negations are ASCII-only, unless the pattern says `(?u)`. Everything else, such as `.` and
-    /// `\p{L}`, covers all of Unicode.
+    /// `\d`, `\w`, `\s`, `\b` and their negations are ASCII-only, unless the pattern says `(?u)`. Everything
+    /// else, such as `.` and `\p{L}`, covers all of Unicode.
     ///
     /// ```
     /// use maskwright::{Compiler, GrammarSource, Tokenizer};
@@ -245,14 +245,15 @@ impl GrammarSource {
         Notation::Regex { pattern: pattern.into(), dialect: Dialect::RustAscii }.into()
     }
 
-    /// The texts that the whole of `pattern` matches, exactly as in Rust's `regex` crate: `\d`, `\w`, `\s` and `\b` cover all of
-    /// Unicode.
+    /// The texts that the whole of `pattern` matches, exactly as in Rust's `regex` crate: `\d`, `\w`, `\s`
+    /// and `\b` cover all of Unicode.
     pub fn rust_regex(pattern: impl Into<String>) -> GrammarSource {
         Notation::Regex { pattern: pattern.into(), dialect: Dialect::Rust }.into()
     }
 
-    /// The texts that the whole of `pattern` matches, in the dialect of ECMA-262 (JavaScript) with the flag `u`, which
-    /// JSON Schema uses. ([`regex`](GrammarSource::regex) takes look-around only where this dialect and Python's agree.)
+    /// The texts that the whole of `pattern` matches, in the dialect of ECMA-262 (JavaScript) with the flag
+    /// `u`, which JSON Schema uses. ([`regex`](GrammarSource::regex) takes look-around only where this
+    /// dialect and Python's agree.)
     ///
     /// ```
     /// use maskwright::GrammarSource;
@@ -284,8 +285,8 @@ impl GrammarSource {
         Notation::Choice(choices.into_iter().map(|choice| choice.as_ref().to_owned()).collect()).into()
     }
 
-    /// The JSON texts that a JSON Schema allows. Its references may lead to [documents](GrammarSource::documents), and to
-    /// files beside its [file](GrammarSource::file).
+    /// The JSON texts that a JSON Schema allows. Its references may lead to
+    /// [documents](GrammarSource::documents), and to files beside its [file](GrammarSource::file).
     ///
     /// ```
     /// use maskwright::GrammarSource;
@@ -299,13 +300,15 @@ impl GrammarSource {
         Notation::JsonSchema { text: schema.into().0, config }.into()
     }
 
-    /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) decides which terminals are considered
-    /// at each point: those that the parser can accept there, or all of them. With `DynamicComplete` there is no lexer.
+    /// A grammar in Lark's language. [`LarkOptions::lexer`](lark::LarkOptions::lexer) decides which terminals
+    /// are considered at each point: those that the parser can accept there, or all of them. With
+    /// `DynamicComplete` there is no lexer.
     ///
-    /// With [`LexerKind::DynamicComplete`](lark::LexerKind::DynamicComplete), rules and terminals may be JSON Schemas:
-    /// `call: NAME "(" %json {"type": "object"} ")"`, or `%json "call.json"` for one in a file. Keys that such a schema does
-    /// not name may occur twice (and count twice for `minProperties`), and a `uniqueItems` that rules cannot express is an
-    /// error: both work only if the whole grammar is a JSON Schema.
+    /// With [`LexerKind::DynamicComplete`](lark::LexerKind::DynamicComplete), rules and terminals may be JSON
+    /// Schemas: `call: NAME "(" %json {"type": "object"} ")"`, or `%json "call.json"` for one in a file. Keys
+    /// that such a schema does not name may occur twice (and count twice for `minProperties`), and a
+    /// `uniqueItems` that rules cannot express is an error: both work only if the whole grammar is a JSON
+    /// Schema.
     ///
     /// ```
     /// use maskwright::lark::{LarkOptions, LexerKind};
@@ -329,7 +332,8 @@ impl GrammarSource {
     }
 
     /// A built-in grammar: `arithmetic`, `cpp`, `json`, `python`, `smiles` or `sql`
-    /// ([`builtin_names`](lark::builtin_names)). Python's reads lines indented by tabs, except where a text is filled in.
+    /// ([`builtin_names`](lark::builtin_names)). Python's reads lines indented by tabs, except where a text
+    /// is filled in.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
@@ -344,14 +348,15 @@ impl GrammarSource {
         Notation::Builtin(name.into()).into()
     }
 
-    /// The texts of a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of tools with
-    /// arguments by a JSON Schema. Both envelopes are read, and the old form with `structures` and `triggers`.
+    /// The texts of a structural tag, in the JSON of xgrammar: free text, reasoning between tags, calls of
+    /// tools with arguments by a JSON Schema. Both envelopes are read, and the old form with `structures` and
+    /// `triggers`.
     ///
-    /// `config` is for the JSON Schemas in it. Formats may say otherwise (`style`, `any_order`, `max_whitespace_cnt`), and
-    /// there is no white space around them. `uniqueItems` and distinct keys are enforced in schemas that cannot be mistaken for
-    /// other text of the tag, such as one after a `begin`. In others, keys that a schema does not name may occur twice.
-    /// What cannot be enforced is an error, or with [`strict`](SchemaConfig::strict) off an entry of the
-    /// [report](crate::CompiledGrammar::report).
+    /// `config` is for the JSON Schemas in it. Formats may say otherwise (`style`, `any_order`,
+    /// `max_whitespace_cnt`), and there is no white space around them. `uniqueItems` and distinct keys are
+    /// enforced in schemas that cannot be mistaken for other text of the tag, such as one after a `begin`. In
+    /// others, keys that a schema does not name may occur twice. What cannot be enforced is an error, or with
+    /// [`strict`](SchemaConfig::strict) off an entry of the [report](crate::CompiledGrammar::report).
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
@@ -372,11 +377,13 @@ impl GrammarSource {
         Notation::StructuralTag { text: text.into(), config }.into()
     }
 
-    /// The messages in which a model may call tools, as its family writes them. `tools` is the JSON of a list of tools in the form of
-    /// OpenAI's, Anthropic's or MCP's interface, or of an object with such a list under `tools`.
+    /// The messages in which a model may call tools, as its family writes them. `tools` is the JSON of a list
+    /// of tools in the form of OpenAI's, Anthropic's or MCP's interface, or of an object with such a list
+    /// under `tools`.
     ///
-    /// `config` is for the schemas of the arguments. The marks of a family match both their text and the special tokens of these
-    /// names. The [report](crate::CompiledGrammar::report) names the tool of each entry.
+    /// `config` is for the schemas of the arguments. The marks of a family match both their text and the
+    /// special tokens of these names. The [report](crate::CompiledGrammar::report) names the tool of each
+    /// entry.
     ///
     /// ```
     /// use maskwright::tool_calls::ToolCallOptions;
@@ -400,9 +407,10 @@ impl GrammarSource {
     }
 
     /// The file that the text was read from. Messages name it, and relative references of a JSON Schema
-    /// (`"$ref": "address.json"`) and relative imports of a Lark grammar (`%import .names.NAME`, `%json "call.json"`) are
-    /// looked for beside it. For a schema, files outside of its folder are not read, and no more than 4,096 files of 64 MiB
-    /// in all. Choices, built-in grammars and grammars built by hand have no file.
+    /// (`"$ref": "address.json"`) and relative imports of a Lark grammar (`%import .names.NAME`,
+    /// `%json "call.json"`) are looked for beside it. For a schema, files outside of its folder are not read,
+    /// and no more than 4,096 files of 64 MiB in all. Choices, built-in grammars and grammars built by hand
+    /// have no file.
     #[must_use]
     pub fn file(mut self, path: impl Into<PathBuf>) -> GrammarSource {
         self.file = Some(path.into());
@@ -416,14 +424,17 @@ impl GrammarSource {
         self
     }
 
-    /// Whether strings match the special tokens that they name, as well as their text. By default they match only the text.
+    /// Whether strings match the special tokens that they name, as well as their text. By default they match
+    /// only the text.
     ///
-    /// Servers write the marks of a model's format as strings (`"begin": "<|channel|>analysis<|message|>"`), but the model writes
-    /// special tokens, which never match as text. With this option a string matches both. It applies to the strings of a
-    /// structural tag (`begin`, `end`, triggers, separators, `const_string`, and the marks that a schema's style writes), of GBNF, and of
-    /// Lark's rules. Patterns, schemas and free text still match only text. A token that ends texts matches only at the end: if a string at the end of the text
-    /// names it, the text is complete there, and only that token may end it. With a lexer of Lark, this requires a string that
-    /// is only the name. Other sources have no such strings.
+    /// Servers write the marks of a model's format as strings (`"begin": "<|channel|>analysis<|message|>"`),
+    /// but the model writes special tokens, which never match as text. With this option a string matches
+    /// both. It applies to the strings of a structural tag (`begin`, `end`, triggers, separators,
+    /// `const_string`, and the marks that a schema's style writes), of GBNF, and of Lark's rules. Patterns,
+    /// schemas and free text still match only text. A token that ends texts matches only at the end: if a
+    /// string at the end of the text names it, the text is complete there, and only that token may end it.
+    /// With a lexer of Lark, this requires a string that is only the name. Other sources have no such
+    /// strings.
     ///
     /// ```
     /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
@@ -445,11 +456,12 @@ impl GrammarSource {
     }
 
     /// The grammar alone, without a vocabulary, so strings match only text: to print it, or to
-    /// [embed](crate::grammar::GrammarBuilder) it in a larger one. The work is limited by [`Limits::compile_work`] at its default.
+    /// [embed](crate::grammar::GrammarBuilder) it in a larger one. The work is limited by
+    /// [`Limits::compile_work`] at its default.
     ///
     /// # Errors
-    /// As [`Compiler::compile`](crate::Compiler::compile), and for a Lark grammar with a lexer, whose rules are not over
-    /// bytes.
+    /// As [`Compiler::compile`](crate::Compiler::compile), and for a Lark grammar with a lexer, whose rules
+    /// are not over bytes.
     ///
     /// ```
     /// use maskwright::GrammarSource;
@@ -480,8 +492,8 @@ impl GrammarSource {
         Ok(self.read(None, &options.fuel(&Limits::default()))?.0)
     }
 
-    /// Reads the source, and the files that it refers to. Returned with it is the same source with all that was read, which
-    /// reads no file. The names of special tokens are those of `vocabulary`.
+    /// Reads the source, and the files that it refers to. Returned with it is the same source with all that
+    /// was read, which reads no file. The names of special tokens are those of `vocabulary`.
     pub(crate) fn read(
         &self,
         vocabulary: Option<&Vocabulary>,
@@ -549,10 +561,11 @@ impl GrammarSource {
         Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens }))
     }
 
-    /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or finds plainer ones.
+    /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or
+    /// finds plainer ones.
     ///
-    /// A JSON Schema is also read without white space, because most people want such texts, and with any white space and any
-    /// spelling of numbers, because its chart is smaller than with limits on them.
+    /// A JSON Schema is also read without white space, because most people want such texts, and with any
+    /// white space and any spelling of numbers, because its chart is smaller than with limits on them.
     pub(crate) fn near(
         &self,
         vocabulary: &Vocabulary,
@@ -587,7 +600,8 @@ impl GrammarSource {
         Ok(near)
     }
 
-    /// The error of compiling the grammar for `vocabulary`, with the place of a token that the vocabulary lacks.
+    /// The error of compiling the grammar for `vocabulary`, with the place of a token that the vocabulary
+    /// lacks.
     pub(crate) fn located(&self, error: Error, vocabulary: &Vocabulary, fuel: &Fuel) -> Error {
         let file = self.file.as_deref();
         let name = |nameless| file.map_or(Cow::Borrowed(nameless), Path::to_string_lossy);

@@ -1,8 +1,8 @@
 //! Warnings about strings of a grammar that spell special tokens.
 //!
-//! A string matches text, and the model's special tokens are not text: if a grammar ends in `"<end_of_turn>"`, the model has
-//! to write these characters with other tokens, and the token with that name never matches. Authors of such a string usually
-//! mean the token.
+//! A string matches text, and the model's special tokens are not text: if a grammar ends in
+//! `"<end_of_turn>"`, the model has to write these characters with other tokens, and the token with that name
+//! never matches. Authors of such a string usually mean the token.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -56,7 +56,8 @@ impl fmt::Display for GrammarWarning {
     }
 }
 
-/// Warns about bytes that the texts of a grammar must have in some place, and that no token of the vocabulary has.
+/// Warns about bytes that the texts of a grammar must have in some place, and that no token of the vocabulary
+/// has.
 pub(crate) fn unspelled(bytes: &ByteSet) -> Option<GrammarWarning> {
     if bytes.is_empty() {
         return None;
@@ -86,7 +87,8 @@ fn shortened(string: &str) -> Cow<'_, str> {
     }
 }
 
-/// Warns about the `strings` of `text`, given with their byte ranges, that contain the name of a special token of `vocabulary`.
+/// Warns about the `strings` of `text`, given with their byte ranges, that contain the name of a special
+/// token of `vocabulary`.
 pub(crate) fn spelled(
     strings: Vec<(Range<usize>, String)>,
     text: &str,

@@ -1,7 +1,8 @@
-//! Where a text is, in the words of the JSON Schema, structural tag or list of tools that its grammar was compiled from.
+//! Where a text is, in the words of the JSON Schema, structural tag or list of tools that its grammar was
+//! compiled from.
 //!
-//! Tags and calls are found by what stands before and after them. Sessions ask only where the grammar is not in free text, which may hold the same
-//! marks. Of tags that begin alike nothing is said.
+//! Tags and calls are found by what stands before and after them. Sessions ask only where the grammar is not
+//! in free text, which may hold the same marks. Of tags that begin alike nothing is said.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -77,7 +78,8 @@ struct Found<'p> {
 }
 
 impl SourceWords {
-    /// The words of a source; `None` if it has no schema. `unsure` names the tools whose schemas are not enforced in full.
+    /// The words of a source; `None` if it has no schema. `unsure` names the tools whose schemas are not
+    /// enforced in full.
     pub(crate) fn of(source: Arc<dyn HasSchemas>, unsure: Vec<String>) -> Option<SourceWords> {
         let kind = source.schemas()?;
         Some(SourceWords { source, kind, unsure, parts: OnceLock::new() })
@@ -293,7 +295,8 @@ fn part(begin: &str, content: &Value, end: Option<&Value>, order: PropertyOrder)
         // No mark says where such a call ends.
         return None;
     }
-    // Texts before the schema are a part of the mark. Other things must not look like the beginning of the value.
+    // Texts before the schema are a part of the mark. Other things must not look like the beginning of the
+    // value.
     let before = &elements[..schema.map_or(0, |(at, _)| at)];
     let is_constant = |part: &&Value| part.get("type").is_some_and(|kind| kind == "const_string");
     let n_constant = before.iter().take_while(|part| is_constant(part)).count();

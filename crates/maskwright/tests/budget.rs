@@ -1,6 +1,8 @@
-//! Known texts at a limit of little more than their length are never refused a token, whatever terminals their tokens span.
+//! Known texts at a limit of little more than their length are never refused a token, whatever terminals
+//! their tokens span.
 //!
-//! An estimate that adds up what the terminals still due take refuses tokens such as `},` here (TruncProof, section 5).
+//! An estimate that adds up what the terminals still due take refuses tokens such as `},` here (TruncProof,
+//! section 5).
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -159,8 +161,8 @@ fn known_texts_fit_little_more_than_their_length() {
     }
 }
 
-/// Limits from near to far: texts that open whatever they can are completed within them, and at each place the least number
-/// of tokens is at most what is left.
+/// Limits from near to far: texts that open whatever they can are completed within them, and at each place
+/// the least number of tokens is at most what is left.
 #[test]
 fn greedy_openers_are_completed_within_any_limit() {
     let schemas = [
@@ -226,7 +228,8 @@ fn greedy_openers_are_completed_within_any_limit() {
     }
 }
 
-/// Without an end-of-sequence token, a text that has used up its limit is complete, and as after its end any token is something to sample.
+/// Without an end-of-sequence token, a text that has used up its limit is complete, and as after its end any
+/// token is something to sample.
 #[test]
 fn without_an_end_token_nothing_follows_the_last_token_of_the_limit() {
     let single = (0..=u8::MAX).map(|byte| vec![byte]).collect::<Vec<_>>();

@@ -1,10 +1,12 @@
-//! Canvases of every kind of grammar against exhaustive search, with the sessions of the grammar as reference.
+//! Canvases of every kind of grammar against exhaustive search, with the sessions of the grammar as
+//! reference.
 //!
-//! Sessions are tested against their own references; here all fillings of small canvases are tried with them. "Yes" and "no" are never
-//! wrong, masks have nothing that is not possible, exact ones have all that is, and filling at random always ends in the language.
+//! Sessions are tested against their own references; here all fillings of small canvases are tried with them.
+//! "Yes" and "no" are never wrong, masks have nothing that is not possible, exact ones have all that is, and
+//! filling at random always ends in the language.
 //!
-//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test canvas_kinds` runs the full campaign; without the variable 300 cases of
-//! each kind run.
+//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test canvas_kinds` runs the full campaign;
+//! without the variable 300 cases of each kind run.
 
 #![allow(
     clippy::unwrap_used,

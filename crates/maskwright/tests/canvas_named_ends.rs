@@ -1,4 +1,5 @@
-//! Canvases and templates of grammars that name an end-of-sequence token by its id, and other tokens that are no text.
+//! Canvases and templates of grammars that name an end-of-sequence token by its id, and other tokens that are
+//! no text.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, in helper functions too")]
 

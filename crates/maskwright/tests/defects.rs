@@ -43,8 +43,8 @@ fn object_of(values: &Value) -> Value {
     json!({"type": "object", "properties": {"k": values}, "required": ["k"], "additionalProperties": false})
 }
 
-/// Once an array had all values that its items can have, the mask was an error: white space led the search for another one
-/// to new places without end.
+/// Once an array had all values that its items can have, the mask was an error: white space led the search
+/// for another one to new places without end.
 #[test]
 fn arrays_that_have_all_values_can_be_closed() {
     let array = |items: Value| json!({"type": "array", "uniqueItems": true, "items": items});
@@ -70,13 +70,14 @@ fn required(n: usize) -> Value {
     json!({"type": "object", "properties": properties, "required": names, "additionalProperties": false})
 }
 
-/// The least number of tokens was looked for in each of the 2^n sets of keys that could be there: 20 required keys in any
-/// order took 11 seconds and ended in an error.
+/// The least number of tokens was looked for in each of the 2^n sets of keys that could be there: 20 required
+/// keys in any order took 11 seconds and ended in an error.
 #[test]
 fn required_keys_in_any_order_have_limits_on_tokens() {
     for n in [5, 8, 20] {
         let grammar = compiled(&required(n), PropertyOrder::Any, &[]);
-        // Bytes are tokens, so all orders take as many: `"p00":"",` for each key, and `{`, `}` and the end less a comma.
+        // Bytes are tokens, so all orders take as many: `"p00":"",` for each key, and `{`, `}` and the end
+        // less a comma.
         let least = Matcher::new(&grammar).tokens_to_finish().unwrap();
         assert_eq!(least.n_tokens, 9 * n + 2, "{n} keys");
         let mut matcher =
@@ -112,7 +113,8 @@ fn a_limit_that_one_order_keeps_is_kept_in_all() {
     }
 }
 
-/// Objects of thousands of properties compile at once, but their least number of tokens took half a minute and 700 MB.
+/// Objects of thousands of properties compile at once, but their least number of tokens took half a minute
+/// and 700 MB.
 #[test]
 fn large_objects_have_limits_on_tokens() {
     let properties: serde_json::Map<_, _> =
@@ -162,8 +164,8 @@ fn bytes_count_against_the_limit_on_tokens() {
     assert!(matcher.accept_bytes(b"a").unwrap() && matcher.accept_bytes(b"bc").unwrap());
 }
 
-/// Compilers for fewer than some 80,000 tokens made rows far beyond those of JSON's own terminals: 32,000 tokens took a
-/// second and 65 MB, 128,000 a twentieth of both.
+/// Compilers for fewer than some 80,000 tokens made rows far beyond those of JSON's own terminals: 32,000
+/// tokens took a second and 65 MB, 128,000 a twentieth of both.
 #[test]
 fn compilers_for_small_vocabularies_are_as_light_as_for_large_ones() {
     let memory = [20_000u64, 90_000].map(|n_tokens| {
@@ -183,7 +185,8 @@ fn compilers_for_small_vocabularies_are_as_light_as_for_large_ones() {
     assert!(memory.iter().all(|&bytes| bytes < 24 << 20), "{memory:?} bytes");
 }
 
-/// A canvas under a limit on tokens was open, whatever the work: a text that the limit ends earlier was not looked for.
+/// A canvas under a limit on tokens was open, whatever the work: a text that the limit ends earlier was not
+/// looked for.
 #[test]
 fn canvases_end_where_a_limit_on_tokens_ends_the_text() {
     let tokens = ["a", "b", "ab", "c", "ca", " ", "</s>"].map(|token| token.as_bytes().to_vec());
@@ -206,8 +209,8 @@ fn canvases_end_where_a_limit_on_tokens_ends_the_text() {
     }
 }
 
-/// Within a character of a string, known text after it was taken for text that must not become part of a string. So the canvas was
-/// searched as a whole, and stayed open.
+/// Within a character of a string, known text after it was taken for text that must not become part of a
+/// string. So the canvas was searched as a whole, and stayed open.
 #[test]
 fn known_strings_go_on_after_half_a_character() {
     let tokens = ["x", " = ", "'", "\u{279e}", "\n", " True", "</s>"].map(|token| token.as_bytes().to_vec());

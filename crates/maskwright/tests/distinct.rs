@@ -1,5 +1,6 @@
-//! Items that all differ and keys that occur once: masks, with and without a limit on tokens, against every word of small
-//! languages, and against the session itself, token by token, on random walks, which never end in a dead end.
+//! Items that all differ and keys that occur once: masks, with and without a limit on tokens, against every
+//! word of small languages, and against the session itself, token by token, on random walks, which never end
+//! in a dead end.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -160,7 +161,8 @@ fn check_words(schema: &Value, words: &[&str]) {
     }
 }
 
-/// A session behind `beginning`, written byte by byte, with so many tokens left; `None` if it does not take that way.
+/// A session behind `beginning`, written byte by byte, with so many tokens left; `None` if it does not take
+/// that way.
 fn start_within(start: &Matcher, beginning: &str, n_left: usize) -> Option<Matcher> {
     let limit = Some(beginning.len() + n_left);
     let mut matcher = Matcher::with_config(start.grammar(), &MatcherConfig::with_max_tokens(limit)).ok()?;
@@ -310,7 +312,8 @@ fn arb_language() -> impl Strategy<Value = (Value, Vec<String>)> {
     prop_oneof![arrays, objects]
 }
 
-/// `PROPTEST_CASES=10000 cargo test --release -p maskwright --test distinct random_languages` runs the full campaign.
+/// `PROPTEST_CASES=10000 cargo test --release -p maskwright --test distinct random_languages` runs the full
+/// campaign.
 #[test]
 fn random_languages_of_few_words() {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
@@ -444,8 +447,8 @@ fn random_walks_end_with_items_and_keys_that_differ() {
     }
 }
 
-/// A key that must be there with another value than one that is there: such keys may occur twice, and nothing ends in a
-/// dead end.
+/// A key that must be there with another value than one that is there: such keys may occur twice, and nothing
+/// ends in a dead end.
 #[test]
 fn complements_of_few_keys_leave_a_way() {
     let schema = json!({"type": "object", "patternProperties": {"^a$": {"enum": ["1", "2"]}}, "additionalProperties": false, "not": {"additionalProperties": {"const": "1"}}});

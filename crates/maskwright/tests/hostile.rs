@@ -1,7 +1,7 @@
 //! Bad and hostile input through the front door: a clear located error, or a correct run.
 //!
-//! The cases are data (`testdata/hostile/cases.jsonl`). The vocabulary is the bytes, so every mask is decided byte
-//! by byte. What the cases cost with a real vocabulary is measured by `cargo xtask experiment hostile`.
+//! The cases are data (`testdata/hostile/cases.jsonl`). The vocabulary is the bytes, so every mask is decided
+//! byte by byte. What the cases cost with a real vocabulary is measured by `cargo xtask experiment hostile`.
 
 #[path = "support/hostile.rs"]
 mod cases;

@@ -106,7 +106,8 @@ fn keywords_of_a_schema_are_the_reasons() {
     }
 }
 
-/// Where keys or items must differ, or tokens are limited, the session refuses some of what the grammar allows.
+/// Where keys or items must differ, or tokens are limited, the session refuses some of what the grammar
+/// allows.
 #[test]
 fn examples_of_a_state_are_texts_that_the_session_accepts() {
     let schema = |text: &str| compiled(&GrammarSource::json_schema(text.to_owned(), Default::default()));
@@ -550,8 +551,8 @@ fn holes_that_cannot_be_filled_say_why() {
     assert!(told.contains("-1⟂x`; after `20") && told.ends_with("-1`: expected a digit"), "{told}");
 }
 
-/// A line feed in a string was told as "expected any character", a byte that begins no character as a pattern that it breaks, and a
-/// pattern as what a length refuses.
+/// A line feed in a string was told as "expected any character", a byte that begins no character as a pattern
+/// that it breaks, and a pattern as what a length refuses.
 #[test]
 fn reasons_that_were_false_are_true() {
     let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();

@@ -180,7 +180,8 @@ fn what_cannot_be_done_is_said() {
     let source = "start: \"if\" _NL _INDENT \"a\" _NL\n_NL: /\\n */\n%declare _INDENT _DEDENT\n";
     let open = compiler().compile(&GrammarSource::lark(source, lark.clone()), &options).unwrap();
     assert!(open.is_lexed());
-    // No chart has blocks that a rule leaves open, so a session decides what it can: at the end of a text all blocks end.
+    // No chart has blocks that a rule leaves open, so a session decides what it can: at the end of a text all
+    // blocks end.
     let infiller = open.infiller(&options).unwrap();
     let parts = vec![Part::Text(b"if\n a\n".to_vec())];
     assert!(!Template::new(&infiller, parts).unwrap().is_possible().unwrap());
@@ -212,8 +213,9 @@ fn every_built_in_grammar_compiles() {
     }
 }
 
-/// A grammar of ordinary size in which tokens often cannot be followed by everything that the rules allow. A search for a
-/// completion that handles each stack separately goes ever deeper here until it is given up, so that masks fail.
+/// A grammar of ordinary size in which tokens often cannot be followed by everything that the rules allow. A
+/// search for a completion that handles each stack separately goes ever deeper here until it is given up, so
+/// that masks fail.
 #[test]
 fn an_operator_ladder_with_objects_without_separators_has_masks() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/lark");

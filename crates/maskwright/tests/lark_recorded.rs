@@ -1,7 +1,8 @@
-//! What Lark 1.3.1 itself accepts, recorded: terminals that look around themselves, and strings that are ignored.
+//! What Lark 1.3.1 itself accepts, recorded: terminals that look around themselves, and strings that are
+//! ignored.
 //!
-//! Small cases that once went wrong are tests of their own; `testdata/lark` has random grammars, each with all short texts that
-//! Lark accepts.
+//! Small cases that once went wrong are tests of their own; `testdata/lark` has random grammars, each with
+//! all short texts that Lark accepts.
 
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
@@ -73,7 +74,8 @@ fn positive_assertions_are_met_by_the_neighbours() {
     has(DynamicComplete, "start: \"a\" B\nB: /(?<=a)b/", &["ab"], &["b"]);
 }
 
-/// An anchor used to hold at the ends of its own terminal, wherever that stood. Now nothing is in these languages.
+/// An anchor used to hold at the ends of its own terminal, wherever that stood. Now nothing is in these
+/// languages.
 #[test]
 fn anchors_are_at_the_ends_of_the_text() {
     has(DynamicComplete, "start: A \"b\"\nA: /a$/", &[], &["ab", "a"]);
@@ -101,7 +103,8 @@ fn a_keyword_ends_where_a_word_ends() {
     has(DynamicComplete, source, &["if x", "if  if1"], &["ifx", "ifé", "if"]);
 }
 
-/// An assertion that is decided within the terminal's own text leaves the terminal what it is, wherever it stands.
+/// An assertion that is decided within the terminal's own text leaves the terminal what it is, wherever it
+/// stands.
 #[test]
 fn assertions_within_a_terminal_cost_nothing() {
     has(DynamicComplete, "start: A A\nA: /a(?!b)[a-c]|b(?<=b)/", &["aaac", "bb", "aab"], &["abab", "ab"]);
@@ -122,8 +125,8 @@ fn contexts_beyond_a_limit_are_a_located_error() {
     assert!(shown.contains("`A`") && shown.contains(":2:1") && shown.contains("\"contextual\""), "{shown}");
 }
 
-/// A token that a regular expression found, and that is the text of an ignored string, used to be ignored. Lark gives
-/// it to the parser, which has no use for it.
+/// A token that a regular expression found, and that is the text of an ignored string, used to be ignored.
+/// Lark gives it to the parser, which has no use for it.
 #[test]
 fn an_ignored_string_found_by_a_regular_expression_is_a_token() {
     let source = "start: T1 \"ab\" | T0?\n%ignore \" \"\nT0: \"i\"\nT1: / +/";

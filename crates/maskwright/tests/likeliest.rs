@@ -1,7 +1,8 @@
-//! The likeliest text is the one that enumeration finds: never invalid, never better, as good where the status says exact.
+//! The likeliest text is the one that enumeration finds: never invalid, never better, as good where the
+//! status says exact.
 //!
-//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test likeliest` runs the full campaign; without the variable 100
-//! cases of each kind run.
+//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test likeliest` runs the full campaign; without
+//! the variable 100 cases of each kind run.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
 
@@ -74,7 +75,8 @@ fn normalized(logits: &[f32]) -> Vec<f64> {
     logits.iter().map(|&logit| (f64::from(logit) - sum.ln()).max(FORBIDDEN)).collect()
 }
 
-/// The best score of all texts of one token for each row, by trying every token; and whether the limits on work left something open.
+/// The best score of all texts of one token for each row, by trying every token; and whether the limits on
+/// work left something open.
 struct Reference<'a> {
     rows: &'a [Vec<f64>],
     vocabulary: &'a Vocabulary,

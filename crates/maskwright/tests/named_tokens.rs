@@ -245,7 +245,8 @@ fn strings_that_spell_special_tokens_are_warned_about() {
     assert_eq!(compile(GrammarSource::gbnf(&many)).unwrap().warnings().len(), 100);
 }
 
-/// With a vocabulary that lacks a byte, masks may lead where no token is left: who compiles such a grammar is told.
+/// With a vocabulary that lacks a byte, masks may lead where no token is left: who compiles such a grammar is
+/// told.
 #[test]
 fn bytes_that_no_token_has_are_warned_about() {
     let tokens = ["a", "b", "c", "d", "\"", "</s>"].map(|token| token.as_bytes().to_vec());

@@ -1,5 +1,5 @@
-//! Figure 1 of paper 2 ("Flexible and Efficient Grammar-Constrained Decoding"): the token spanner table, and what the parser
-//! says of its sequences.
+//! Figure 1 of paper 2 ("Flexible and Efficient Grammar-Constrained Decoding"): the token spanner table, and
+//! what the parser says of its sequences.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
 

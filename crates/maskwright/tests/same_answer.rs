@@ -1,11 +1,11 @@
-//! The same question has the same answer, whatever was asked before: in a fresh grammar, after any other questions, after caches were
-//! dropped, after calls that ran out of work, and on any thread.
+//! The same question has the same answer, whatever was asked before: in a fresh grammar, after any other
+//! questions, after caches were dropped, after calls that ran out of work, and on any thread.
 //!
-//! What completes a text is chosen once, and found in tables that grow with each question. An answer is all that a caller sees:
-//! the number or the mask, its status, or the error.
+//! What completes a text is chosen once, and found in tables that grow with each question. An answer is all
+//! that a caller sees: the number or the mask, its status, or the error.
 //!
-//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test same_answer` runs the full campaign; without the variable 40 to
-//! 200 cases of each kind run.
+//! `PROPTEST_CASES=2000 cargo test --release -p maskwright --test same_answer` runs the full campaign;
+//! without the variable 40 to 200 cases of each kind run.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
 
@@ -192,7 +192,8 @@ fn run_out_of_work(grammar: &Arc<CompiledGrammar>, tokens: &[TokenId], question:
     }
 }
 
-/// What is asked next, whether caches are dropped before, and with how much work the question is asked in vain before.
+/// What is asked next, whether caches are dropped before, and with how much work the question is asked in
+/// vain before.
 type Step = (Index, bool, Option<u64>);
 
 /// A text by choices among the tokens that are allowed, and what is asked there.

@@ -1,4 +1,5 @@
-//! The cases of argument styles, token by token: what is in the language is never masked, and mask and session agree.
+//! The cases of argument styles, token by token: what is in the language is never masked, and mask and
+//! session agree.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 

@@ -1,5 +1,5 @@
-//! Random structural tags and random walks over real vocabularies: the mask and `accept` agree for every id, and what the mask
-//! allows always leads to a text that is accepted.
+//! Random structural tags and random walks over real vocabularies: the mask and `accept` agree for every id,
+//! and what the mask allows always leads to a text that is accepted.
 
 #![allow(
     clippy::unwrap_used,

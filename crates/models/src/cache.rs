@@ -1,12 +1,12 @@
 //! The keys and values of one sequence, for every layer: appended to in place, truncated by a number.
 //!
-//! A layer's cache is two tensors (key-value heads, capacity, head size) of which the first `n_tokens` rows of
-//! each head are in use. Appending copies the new rows only; when the capacity is spent it doubles. Truncating
-//! is O(1): rows past the end are overwritten later. Forking copies the rows in use.
+//! A layer's cache is two tensors (key-value heads, capacity, head size) of which the first `n_tokens` rows
+//! of each head are in use. Appending copies the new rows only; when the capacity is spent it doubles.
+//! Truncating is O(1): rows past the end are overwritten later. Forking copies the rows in use.
 //!
-//! Rejected: concatenating a new tensor at each token, as candle-transformers does (O(length) bytes copied per
-//! token and layer, and no way back), and sharing rows between forks (a page table pays for many long beams;
-//! a fork of 1,000 tokens of a 135M network copies 46 MB, some 10 ms).
+//! Rejected: concatenating a new tensor at each token, as candle-transformers does (O(length) bytes copied
+//! per token and layer, and no way back), and sharing rows between forks (a page table pays for many long
+//! beams; a fork of 1,000 tokens of a 135M network copies 46 MB, some 10 ms).
 
 use candle_core::{DType, Device, Result, Tensor};
 

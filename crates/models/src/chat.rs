@@ -2,11 +2,11 @@
 //!
 //! The template is Jinja from the model's file, written for Hugging Face transformers, so it gets what it has
 //! there: `messages`, `add_generation_prompt`, `bos_token`, `eos_token`, `raise_exception`, `strftime_now`, a
-//! `tojson` that writes like Python's `json.dumps`, Python's string methods, trimmed blocks and loop controls.
-//! A template is a stranger's program: it runs with a fixed amount of fuel.
+//! `tojson` that writes like Python's `json.dumps`, Python's string methods, trimmed blocks and loop
+//! controls. A template is a stranger's program: it runs with a fixed amount of fuel.
 //!
-//! Rejected: recognising well-known templates by a hash and formatting them in Rust, as llama.cpp did for long;
-//! every new model needs a release.
+//! Rejected: recognising well-known templates by a hash and formatting them in Rust, as llama.cpp did for
+//! long; every new model needs a release.
 
 use std::time::SystemTime;
 
@@ -107,8 +107,8 @@ impl ChatTemplate {
 
     /// Writes out a dialogue, with the opening of the model's turn if `add_generation_prompt`.
     ///
-    /// The text contains special tokens by their spelling, and so may the messages: whoever tokenises it decides
-    /// whether a user may write them.
+    /// The text contains special tokens by their spelling, and so may the messages: whoever tokenises it
+    /// decides whether a user may write them.
     ///
     /// # Errors
     /// If the template refuses the messages (many insist on alternating roles) or fails.

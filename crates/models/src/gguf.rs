@@ -1,7 +1,7 @@
 //! A GGUF file as a model: its metadata, and its tensors as candle has them.
 //!
-//! The file itself is read by [`maskwright_vocabulary::gguf`]. Here the tensors' sizes are computed from their types
-//! and checked against the length of the file before any of their bytes are read.
+//! The file itself is read by [`maskwright_vocabulary::gguf`]. Here the tensors' sizes are computed from
+//! their types and checked against the length of the file before any of their bytes are read.
 
 use std::{collections::HashMap, ops::Range, path::Path};
 
@@ -143,7 +143,8 @@ fn dtype_of(type_id: u32) -> Option<GgmlDType> {
     })
 }
 
-/// The size of a tensor: whole blocks along the innermost dimension. `None` if that is not so, or on overflow.
+/// The size of a tensor: whole blocks along the innermost dimension. `None` if that is not so, or on
+/// overflow.
 fn n_bytes(dtype: GgmlDType, shape: &[u64]) -> Option<u64> {
     let block_size = dtype.block_size() as u64;
     let innermost = *shape.last()?;

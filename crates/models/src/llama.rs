@@ -1,5 +1,5 @@
-//! A GGUF network of the Llama, Qwen 2 or Gemma 3 family as a [`LanguageModel`]: sequences by id, long inputs in
-//! pieces.
+//! A GGUF network of the Llama, Qwen 2 or Gemma 3 family as a [`LanguageModel`]: sequences by id, long inputs
+//! in pieces.
 
 use std::{collections::HashMap, path::Path};
 
@@ -20,9 +20,10 @@ const MAX_PASS_TOKENS: usize = 512;
 /// A network on the CPU. Its architecture is `llama` (Llama, Mistral, SmolLM2), `qwen2` (Qwen 2 and 2.5) or
 /// `gemma3` (Gemma 3, text only).
 ///
-/// Threads: matrix products use as many as the environment variable `RAYON_NUM_THREADS` says when the first one
-/// runs, and all cores if it is unset. For small networks one thread is often the fastest: on a busy two-core
-/// machine the threads wait for each other at every product, and a 135M network falls to a tenth of its speed.
+/// Threads: matrix products use as many as the environment variable `RAYON_NUM_THREADS` says when the first
+/// one runs, and all cores if it is unset. For small networks one thread is often the fastest: on a busy
+/// two-core machine the threads wait for each other at every product, and a 135M network falls to a tenth of
+/// its speed.
 ///
 /// # Examples
 /// ```no_run
@@ -47,8 +48,8 @@ impl LlamaModel {
     /// Loads a network. O(file) time; memory for the weights as stored, plus embeddings in use.
     ///
     /// # Errors
-    /// If the file cannot be read, is cut off or no GGUF file, is of another architecture, or lacks metadata or
-    /// tensors; the message names the file and what is missing.
+    /// If the file cannot be read, is cut off or no GGUF file, is of another architecture, or lacks metadata
+    /// or tensors; the message names the file and what is missing.
     pub fn from_gguf(path: impl AsRef<Path>) -> Result<Self, ModelsError> {
         let mut gguf = GgufFile::open(path.as_ref())?;
         let info = ModelInfo::read(&mut gguf)?;
@@ -117,8 +118,8 @@ struct Piece {
     n_logits: usize,
 }
 
-/// Cuts a batch into passes of at most [`MAX_PASS_TOKENS`] tokens; within a pass no input occurs twice, and the
-/// pieces of an input keep their order.
+/// Cuts a batch into passes of at most [`MAX_PASS_TOKENS`] tokens; within a pass no input occurs twice, and
+/// the pieces of an input keep their order.
 fn passes(batch: &[SequenceInput<'_>]) -> Vec<Vec<Piece>> {
     let mut passes = Vec::new();
     let (mut pass, mut n_in_pass) = (Vec::new(), 0);

@@ -1,15 +1,15 @@
 //! The network: one forward pass over tokens of several sequences, for Llama, Qwen 2 and Gemma 3.
 //!
 //! All tokens of a pass, whatever their sequence, are rows of one matrix, so every weight is read once; only
-//! attention is done sequence by sequence. Query heads that share a key-value head are rows of one product, so
-//! keys and values are never repeated in memory.
+//! attention is done sequence by sequence. Query heads that share a key-value head are rows of one product,
+//! so keys and values are never repeated in memory.
 //!
-//! What differs between architectures is data: norms that may be absent ([`Norm`]), biases, the activation, two
-//! scales, and the scope of each layer ([`ScopeTable`]).
+//! What differs between architectures is data: norms that may be absent ([`Norm`]), biases, the activation,
+//! two scales, and the scope of each layer ([`ScopeTable`]).
 //!
 //! Source: Touvron et al. 2023 (RMS norm, SwiGLU), grouped queries: Ainslie et al. 2023; Gemma Team 2025
-//! ("Gemma 3 Technical Report": windows, norms of heads); tensor names and the order of a head's dimensions as in
-//! ggml's GGUF documentation.
+//! ("Gemma 3 Technical Report": windows, norms of heads); tensor names and the order of a head's dimensions
+//! as in ggml's GGUF documentation.
 
 use std::sync::Arc;
 
@@ -89,8 +89,8 @@ impl Network {
     }
 
     /// Reads the tokens of all segments (at least one token each, of different sequences); returns the logits
-    /// asked for, segment by segment, as rows one after the other. The caches have the new keys and values but
-    /// have not [advanced](SequenceCache::advance).
+    /// asked for, segment by segment, as rows one after the other. The caches have the new keys and values
+    /// but have not [advanced](SequenceCache::advance).
     pub(crate) fn forward(&self, segments: &mut [Segment<'_>]) -> Result<Vec<f32>> {
         let ids: Vec<u32> = segments.iter().flat_map(|segment| segment.tokens).map(|token| token.0).collect();
         let n_rows = ids.len();

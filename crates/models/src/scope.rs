@@ -1,15 +1,16 @@
 //! What the tokens of a layer attend to, and how the layer encodes their positions.
 //!
 //! Most networks have one scope: every token attends to all tokens before it. Gemma 3 has two, with rotary
-//! embeddings of their own: five layers of six attend to a window of the last tokens, the sixth attends to all.
-//! A pass prepares each scope once ([`ScopeTable::pass`]), and all layers of that scope share the result.
+//! embeddings of their own: five layers of six attend to a window of the last tokens, the sixth attends to
+//! all. A pass prepares each scope once ([`ScopeTable::pass`]), and all layers of that scope share the
+//! result.
 //!
-//! Keys before the window stay in the cache. A layer reads a part of them, so a cache of any scope is truncated
-//! by one number.
+//! Keys before the window stay in the cache. A layer reads a part of them, so a cache of any scope is
+//! truncated by one number.
 //!
 //! Source: Su et al. 2021 (rotary embedding). Rotary angles are computed for the positions of the pass, not
-//! tabulated: a table for a context of 131,072 takes 64 MB, and the angles of one token cost less than one of its
-//! 30 layers' norms.
+//! tabulated: a table for a context of 131,072 takes 64 MB, and the angles of one token cost less than one of
+//! its 30 layers' norms.
 
 use candle_core::{Device, Result, Tensor};
 use candle_nn::rotary_emb::{rope, rope_i};
@@ -93,7 +94,8 @@ pub(crate) struct ScopeTable {
 }
 
 impl ScopeTable {
-    /// The table for heads of twice as many dimensions as there are `factors`, by which frequencies are divided.
+    /// The table for heads of twice as many dimensions as there are `factors`, by which frequencies are
+    /// divided.
     pub(crate) fn new(scope: Scope, pairs: RopePairs, factors: &[f32]) -> Self {
         let Scope { span, rope } = scope;
         let frequency = |(pair, &factor): (usize, &f32)| {
@@ -178,8 +180,8 @@ impl Visible {
         all.narrow(1, self.first, all.dim(1)? - self.first)
     }
 
-    /// Sets the scores of the keys that a token does not attend to to minus infinity. The shape is (heads, new
-    /// tokens, keys from the first visible one).
+    /// Sets the scores of the keys that a token does not attend to to minus infinity. The shape is (heads,
+    /// new tokens, keys from the first visible one).
     pub(crate) fn hide(&self, scores: &Tensor) -> Result<Tensor> {
         match &self.mask {
             None => Ok(scores.clone()),

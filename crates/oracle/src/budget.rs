@@ -2,9 +2,9 @@
 //!
 //! Bar-Hillel, Perles and Shamir (1961) with weights. The texts that matter are those that begin with the
 //! given one and go on as tokens; an automaton with costs reads them: a chain for the given text, then the
-//! trie of the vocabulary, where reaching the end of a token may lead back to the root at cost 1. The least cost of
-//! every (state, nonterminal, state) is the least solution of the grammar's equations; items are corrected
-//! until nothing changes. No bound, no order, no pruning.
+//! trie of the vocabulary, where reaching the end of a token may lead back to the root at cost 1. The least
+//! cost of every (state, nonterminal, state) is the least solution of the grammar's equations; items are
+//! corrected until nothing changes. No bound, no order, no pruning.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,16 +19,16 @@ use crate::cfg::{Cfg, Symbol};
 type Item = (usize, usize, usize, usize, usize);
 
 impl Oracle {
-    /// The least number of tokens, an EOS included, that complete `text`; `None` if no word starts with it or no tokens
-    /// spell the rest of any. Where the vocabulary has no EOS, the end costs nothing.
+    /// The least number of tokens, an EOS included, that complete `text`; `None` if no word starts with it or
+    /// no tokens spell the rest of any. Where the vocabulary has no EOS, the end costs nothing.
     pub fn tokens_to_finish(&self, vocabulary: &Vocabulary, text: &[u8]) -> Option<usize> {
         let costs = Costs { text, trie: vocabulary.trie() };
         let n_tokens = costs.solve(self.cfg())?;
         Some(n_tokens + usize::from(!vocabulary.eos_token_ids().is_empty()))
     }
 
-    /// By token id, whether the text can be completed after the token if `n_left` tokens are left before it: an EOS id iff
-    /// `text` is a word and one is left.
+    /// By token id, whether the text can be completed after the token if `n_left` tokens are left before it:
+    /// an EOS id iff `text` is a word and one is left.
     pub fn mask_within(&self, vocabulary: &Vocabulary, text: &[u8], n_left: usize) -> Vec<bool> {
         let mut known: FxHashMap<Vec<u8>, bool> = FxHashMap::default();
         (0..vocabulary.n_vocab())

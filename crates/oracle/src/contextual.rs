@@ -1,21 +1,23 @@
-//! The reference for the contextual discipline: which texts can be split into tokens that win where they stand.
+//! The reference for the contextual discipline: which texts can be split into tokens that win where they
+//! stand.
 //!
 //! **Language.** A text is in it iff it is the texts of tokens one after the other such that
 //!
 //! 1. the tokens that are not ignored, with what indentation makes of them, are a sentence of the rules;
-//! 2. each token wins. At its place those terminals *compete* that can come next in a sentence which begins with the
-//!    tokens before it; the ignored ones; and that of line ends inside of brackets, which drop it. Each has at most one match there,
-//!    that which Python's `re` finds for it alone. A match wins iff its terminal competes and no competitor has a longer
-//!    match, or one of the same length that is preferred: by priority, then strings before regular expressions (what both
-//!    match is a keyword), then in Lark's order. But no string of punctuation loses to a longer one of its kind.
+//! 2. each token wins. At its place those terminals *compete* that can come next in a sentence which begins
+//!    with the tokens before it; the ignored ones; and that of line ends inside of brackets, which drop it.
+//!    Each has at most one match there, that which Python's `re` finds for it alone. A match wins iff its
+//!    terminal competes and no competitor has a longer match, or one of the same length that is preferred: by
+//!    priority, then strings before regular expressions (what both match is a keyword), then in Lark's order.
+//!    But no string of punctuation loses to a longer one of its kind.
 //!
-//! So a text has one split at most, apart from punctuation: `>>` may be one operator or two brackets, whatever can be
-//! read at the first, and the rules decide. That is maximal munch with all the lookahead it needs: `1..2` is a number
-//! and a range if the number `1.` needs a digit behind its point, and `"""` is an empty string and the beginning of
-//! another if no long string is closed further on.
+//! So a text has one split at most, apart from punctuation: `>>` may be one operator or two brackets,
+//! whatever can be read at the first, and the rules decide. That is maximal munch with all the lookahead it
+//! needs: `1..2` is a number and a range if the number `1.` needs a digit behind its point, and `"""` is an
+//! empty string and the beginning of another if no long string is closed further on.
 //!
-//! What can come next is asked of the sequence of tokens, not of one way to parse it: `else` is a keyword after a statement
-//! that may go on with it, also in the reading that is not an `if`.
+//! What can come next is asked of the sequence of tokens, not of one way to parse it: `else` is a keyword
+//! after a statement that may go on with it, also in the reading that is not an `if`.
 //!
 //! Here this is done as it is said, with nothing made ahead.
 

@@ -1,8 +1,8 @@
 //! Earley's recogniser (1970), with the treatment of nullable nonterminals of Aycock and Horspool (2002).
 //!
-//! Column i of a [`Chart`] holds the items `A → α • β (from j)` such that α derives bytes j to i of the text and
-//! some derivation of the grammar has A at j. Since no production is unproductive, such a derivation can be
-//! completed: *the text is a prefix of some word iff its last column has an item*. Cubic in the text.
+//! Column i of a [`Chart`] holds the items `A → α • β (from j)` such that α derives bytes j to i of the text
+//! and some derivation of the grammar has A at j. Since no production is unproductive, such a derivation can
+//! be completed: *the text is a prefix of some word iff its last column has an item*. Cubic in the text.
 
 use maskwright_automata::ByteSet;
 use rustc_hash::{FxHashMap, FxHashSet};

@@ -1,10 +1,10 @@
-//! The reference for lexed grammars: which texts Lark's basic lexer splits into a sentence of the rules. (That for the
-//! contextual discipline is in [`contextual`](crate::contextual).)
+//! The reference for lexed grammars: which texts Lark's basic lexer splits into a sentence of the rules.
+//! (That for the contextual discipline is in [`contextual`](crate::contextual).)
 //!
 //! By the definition, with nothing made ahead: at each place the terminals are tried in order by the
 //! backtracking matcher, keywords are compared, ignored tokens dropped; indentation is that of Lark's
-//! `PythonIndenter` on the list of tokens; and the sentence is recognised by Earley's algorithm, over the words
-//! that stand for the terminals in the rules.
+//! `PythonIndenter` on the list of tokens; and the sentence is recognised by Earley's algorithm, over the
+//! words that stand for the terminals in the rules.
 
 use std::cmp::Reverse;
 
@@ -105,8 +105,8 @@ impl LexedOracle {
         self.rules.is_word(&self.words_of(&sentence))
     }
 
-    /// What the parser gets of a list of tokens, and how many blocks are then open; `None` if their indentation is
-    /// wrong.
+    /// What the parser gets of a list of tokens, and how many blocks are then open; `None` if their
+    /// indentation is wrong.
     pub(crate) fn sentence(&self, tokens: &[(TerminalId, &[u8])]) -> Option<(Vec<TerminalId>, usize)> {
         match &self.layout {
             Some(layout) => indented(tokens, layout),
@@ -156,7 +156,8 @@ pub(crate) fn token(terminal: &LexerTerminal, matched: &[u8]) -> TerminalId {
     TerminalId::from_index(keyword.map_or(terminal.id, |keyword| keyword.terminal) as usize)
 }
 
-/// The sentence of a list of tokens and how many blocks are open behind it; `None` if its indentation is wrong.
+/// The sentence of a list of tokens and how many blocks are open behind it; `None` if its indentation is
+/// wrong.
 fn indented(tokens: &[(TerminalId, &[u8])], layout: &Layout) -> Option<(Vec<TerminalId>, usize)> {
     let mut sentence = Vec::new();
     let mut widths = vec![[0, 0]];
@@ -202,7 +203,8 @@ fn indented(tokens: &[(TerminalId, &[u8])], layout: &Layout) -> Option<(Vec<Term
 }
 
 /// The columns that the blanks of a line end at. Where tabs count apart, those of CPython's tokenizer
-/// (`Parser/tokenizer.c`), which must agree on the order of lines: with tabs of eight columns and with tabs of one.
+/// (`Parser/tokenizer.c`), which must agree on the order of lines: with tabs of eight columns and with tabs
+/// of one.
 fn columns(line: &[u8], tabs: Tabs) -> [usize; 2] {
     line.iter().filter(|blank| b" \t".contains(blank)).fold([0, 0], |[column, other], &blank| {
         match (blank, tabs) {

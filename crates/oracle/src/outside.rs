@@ -1,4 +1,5 @@
-//! Data that lies beside the project: real tokenizers, schemas, programs and models, too large to be part of it.
+//! Data that lies beside the project: real tokenizers, schemas, programs and models, too large to be part of
+//! it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,11 +7,12 @@ use std::path::PathBuf;
 /// The variable that names the folder of the data; by default it is `shared` beside the project.
 const FOLDER: &str = "MASKWRIGHT_SHARED";
 
-/// The variable that names the file in which skipped tests are listed. `cargo xtask test` sets it, and prints their number.
+/// The variable that names the file in which skipped tests are listed. `cargo xtask test` sets it, and prints
+/// their number.
 const LIST: &str = "MASKWRIGHT_SKIPPED";
 
-/// The path of an outside file or folder, or `None` if it is absent: then the calling test is skipped, or runs on small data
-/// of its own. It is counted either way.
+/// The path of an outside file or folder, or `None` if it is absent: then the calling test is skipped, or
+/// runs on small data of its own. It is counted either way.
 ///
 /// # Panics
 /// If the list of skipped tests can't be written.

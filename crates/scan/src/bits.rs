@@ -1,6 +1,7 @@
 //! Sets of terminals as bits: what masks and limits unite and compare by the word.
 //!
-//! The bit after the last terminal's stands for the end of the text; one more is for whoever keeps such sets ([`n_words`]).
+//! The bit after the last terminal's stands for the end of the text; one more is for whoever keeps such sets
+//! ([`n_words`]).
 
 /// A set of terminals, 64 to a word.
 pub type Bits = Box<[u64]>;

@@ -1,7 +1,8 @@
 //! How wide the line in progress is, seen from a place within it.
 //!
-//! A token of the line's end may have begun before the bytes in hand. So its blanks are counted from where they begin
-//! ([`Blanks::More`]), and whoever knows what was before adds that ([`Blanks::line`], [`Blanks::after_bytes`]).
+//! A token of the line's end may have begun before the bytes in hand. So its blanks are counted from where
+//! they begin ([`Blanks::More`]), and whoever knows what was before adds that ([`Blanks::line`],
+//! [`Blanks::after_bytes`]).
 //!
 //! ```
 //! use maskwright_grammar::Tabs;

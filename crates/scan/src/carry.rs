@@ -1,8 +1,8 @@
 //! What a hypothesis carries besides the lexer's state.
 //!
-//! Bytes change it, and no parser does, so hypotheses that carry the same are one. The engine's carry nothing (`()`): it keeps
-//! the layout of a text itself, beside its parser. Those of infilling carry an [`Indent`](crate::Indent), since a canvas has
-//! many texts at once.
+//! Bytes change it, and no parser does, so hypotheses that carry the same are one. The engine's carry nothing
+//! (`()`): it keeps the layout of a text itself, beside its parser. Those of infilling carry an
+//! [`Indent`](crate::Indent), since a canvas has many texts at once.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -23,7 +23,8 @@ pub trait Carry: Copy + Eq + Hash + Debug {
     /// Whether a text may end here.
     fn may_end(self) -> bool;
 
-    /// What is carried after one more byte within a token, which may become one that ends a line or not: the possibilities.
+    /// What is carried after one more byte within a token, which may become one that ends a line or not: the
+    /// possibilities.
     fn within(self, byte: u8, layout: Option<&Layout>, may_end_line: bool) -> Vec<Self>;
 
     /// What is carried after a token that ends with `byte`, and that ends a line or not: the possibilities.

@@ -1,19 +1,19 @@
 //! Which terminals compete for a token, under the contextual discipline.
 //!
-//! At the exact place of a text the set is known: what the parser's configuration can read, the ignored terminals, and
-//! inside of brackets that of line ends, which they drop. Ahead of it the parser is not known, and there are
-//! two bounds of what the lexer can do:
+//! At the exact place of a text the set is known: what the parser's configuration can read, the ignored
+//! terminals, and inside of brackets that of line ends, which they drop. Ahead of it the parser is not known,
+//! and there are two bounds of what the lexer can do:
 //!
-//! * [`Ahead::Strict`]: after a token at least all terminals compete that may follow it. A token that wins among more
-//!   terminals wins among fewer too, so *what strict readings come to, real ones do*.
+//! * [`Ahead::Strict`]: after a token at least all terminals compete that may follow it. A token that wins
+//!   among more terminals wins among fewer too, so *what strict readings come to, real ones do*.
 //! * [`Ahead::Free`]: no terminals compete, so *there are no readings but free ones*.
 //!
-//! A terminal that can replace no competitor is added to the set. This merges sets: the parser does not read that terminal's
-//! tokens, and what is kept by hypothesis is shared by more places.
+//! A terminal that can replace no competitor is added to the set. This merges sets: the parser does not read
+//! that terminal's tokens, and what is kept by hypothesis is shared by more places.
 //!
-//! After most terminals strict readings take all terminals for competitors, which makes hypotheses few. Where that
-//! hides something that the rules need there (`"a" /[^"]+/`: a pattern that takes all), they take those that may
-//! follow.
+//! After most terminals strict readings take all terminals for competitors, which makes hypotheses few. Where
+//! that hides something that the rules need there (`"a" /[^"]+/`: a pattern that takes all), they take those
+//! that may follow.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -61,7 +61,8 @@ impl Context {
     pub(crate) const FREE: Context = Context { set: SetId::ALL, choice: Choice::Each, ahead: Ahead::Free };
 }
 
-/// The state before the next token, its context, and whether that is so only where brackets drop the line end before.
+/// The state before the next token, its context, and whether that is so only where brackets drop the line end
+/// before.
 pub(crate) type After = (LexState, Context, bool);
 
 /// The sets of competing terminals of one grammar.
@@ -140,8 +141,8 @@ impl Contexts {
         terminal < self.follow.len()
     }
 
-    /// Lets only those terminals compete after some that may follow, where `following` says which. The terminals after
-    /// which that changed anything.
+    /// Lets only those terminals compete after some that may follow, where `following` says which. The
+    /// terminals after which that changed anything.
     pub(crate) fn follow(&mut self, following: &[Option<Bits>]) -> TerminalSet {
         let mut follow = self.follow.clone();
         let mut narrowed = BTreeSet::new();

@@ -4,8 +4,8 @@ use std::fmt;
 
 use maskwright_lexing::LexError;
 
-/// Why hypotheses could not be stepped: the lexer has an error, or there are too many. The same call fails in the same way again,
-/// unless it was [out of work](ScanError::is_out_of_work).
+/// Why hypotheses could not be stepped: the lexer has an error, or there are too many. The same call fails in
+/// the same way again, unless it was [out of work](ScanError::is_out_of_work).
 #[derive(Clone, Debug)]
 pub struct ScanError(Kind);
 

@@ -65,8 +65,8 @@ pub struct Outcome {
     pub terminal: Option<TerminalId>,
     /// The hypothesis after it.
     pub next: HypothesisId,
-    /// Of a line end that is a terminal: whether `next` is for brackets, which drop it, or for all other places.
-    /// Where all terminals always compete it is for both.
+    /// Of a line end that is a terminal: whether `next` is for brackets, which drop it, or for all other
+    /// places. Where all terminals always compete it is for both.
     pub is_dropped: bool,
 }
 
@@ -126,8 +126,8 @@ impl<E: Carry> Hypotheses<E> {
         &self.tables
     }
 
-    /// Lets other sets compete after some terminals (`contexts`); whether anything is different. Steps that end
-    /// one of those are forgotten, all others stay.
+    /// Lets other sets compete after some terminals (`contexts`); whether anything is different. Steps that
+    /// end one of those are forgotten, all others stay.
     pub fn follow(&mut self, following: &[Option<Bits>]) -> bool {
         let Some(contexts) = &mut self.contexts else { return false };
         let changed = contexts.follow(following);
@@ -153,7 +153,8 @@ impl<E: Carry> Hypotheses<E> {
         self.make(state, true, Box::default(), E::START, Context::ALL)
     }
 
-    /// The terminals of `wanted` that are never matched by a token among `terminals` and the ignored ones, or among all.
+    /// The terminals of `wanted` that are never matched by a token among `terminals` and the ignored ones, or
+    /// among all.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -180,7 +181,8 @@ impl<E: Carry> Hypotheses<E> {
         self.restarted(id, Context { set, ..Context::ALL })
     }
 
-    /// The same with all that follows read freely; `None` where it already is, or all terminals always compete.
+    /// The same with all that follows read freely; `None` where it already is, or all terminals always
+    /// compete.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -1,19 +1,20 @@
 //! Where a reading is in the indentation of a text ([`Layout`]).
 //!
-//! A token of the line's end has a width: the number of blanks after its last newline character. What it does to the
-//! blocks around depends on widths of lines far before it. The parser knows those. The lexer's part is
-//! to count, and to stop: after such a token it continues only when the parser has got the indents and dedents that
-//! are due.
+//! A token of the line's end has a width: the number of blanks after its last newline character. What it does
+//! to the blocks around depends on widths of lines far before it. The parser knows those. The lexer's part is
+//! to count, and to stop: after such a token it continues only when the parser has got the indents and
+//! dedents that are due.
 //!
-//! A newline token may continue after the blanks, as Python's does through comments. If another newline character
-//! follows, the count is void. Whether one follows is guessed at the first such byte: [`Indent::None`] if one does,
-//! [`Indent::Last`] if none does. Otherwise each comment would have one reading for each number of blanks in it.
+//! A newline token may continue after the blanks, as Python's does through comments. If another newline
+//! character follows, the count is void. Whether one follows is guessed at the first such byte:
+//! [`Indent::None`] if one does, [`Indent::Last`] if none does. Otherwise each comment would have one reading
+//! for each number of blanks in it.
 //!
-//! Tabs that count apart ([`Tabs::Apart`]) do not indent here: widths are compared as numbers, and theirs are not. So
-//! no line outside of brackets begins with one.
+//! Tabs that count apart ([`Tabs::Apart`]) do not indent here: widths are compared as numbers, and theirs are
+//! not. So no line outside of brackets begins with one.
 //!
-//! Widths in hypotheses are relative to the place where a step begins, so there is one hypothesis for all widths; who
-//! steps it knows the rest.
+//! Widths in hypotheses are relative to the place where a step begins, so there is one hypothesis for all
+//! widths; who steps it knows the rest.
 
 use maskwright_grammar::{Layout, Tabs, TerminalId, blanks_after};
 
@@ -81,7 +82,8 @@ impl Width {
 pub enum Indent {
     /// Nothing is counted.
     None,
-    /// The token in progress may become one of the line's end, with so many blanks since its last newline character.
+    /// The token in progress may become one of the line's end, with so many blanks since its last newline
+    /// character.
     Blanks(Width),
     /// The same, and no newline character comes any more.
     Last(Width),

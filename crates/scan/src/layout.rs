@@ -1,5 +1,5 @@
-//! Where a text stands in its indentation ([`Layout`](maskwright_grammar::Layout)): the stack of blocks, brackets that suspend
-//! it, and the width of the line begun.
+//! Where a text stands in its indentation ([`Layout`](maskwright_grammar::Layout)): the stack of blocks,
+//! brackets that suspend it, and the width of the line begun.
 
 use rustc_hash::FxHashMap;
 

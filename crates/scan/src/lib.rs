@@ -1,8 +1,9 @@
 //! What reads bytes and says which terminals may have ended, whatever a parser has read.
 //!
-//! A lexer cannot always tell at a byte whether a token has ended: `1.` may be a number with a point, or the beginning of
-//! `1..2`. So a text has several readings until more of it is known. This crate follows them all; the engine's
-//! masks, its limits on tokens and infilling put a parser on top of it, each in its own way.
+//! A lexer cannot always tell at a byte whether a token has ended: `1.` may be a number with a point, or the
+//! beginning of `1..2`. So a text has several readings until more of it is known. This crate follows them
+//! all; the engine's masks, its limits on tokens and infilling put a parser on top of it, each in its own
+//! way.
 //!
 //! [`LexerTables`] is a grammar's lexer, [`Hypotheses`] are its readings, and [`Points`] are both together.
 //!

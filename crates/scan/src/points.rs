@@ -1,8 +1,8 @@
 //! Where a text stands among tokens, and what a byte does there.
 //!
-//! [`Points`] is a lexer with all that was found out about it. A parser that follows tokens byte by byte steps
-//! [`hypotheses`](Points::hypotheses) itself. Searches over the vocabulary's tokens use [`Points::read`], which also counts the
-//! blanks of the line in progress.
+//! [`Points`] is a lexer with all that was found out about it. A parser that follows tokens byte by byte
+//! steps [`hypotheses`](Points::hypotheses) itself. Searches over the vocabulary's tokens use
+//! [`Points::read`], which also counts the blanks of the line in progress.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::error::ScanError;
 use crate::hypotheses::{Hypotheses, HypothesisId, Outcome};
 use crate::tables::LexerTables;
 
-/// Where the lexer stands after some bytes: a hypothesis, and the blanks since the last newline character of the
-/// token in progress, if that may become a token that ends a line. Widths count from before the bytes, so points of lines that
-/// differ in their widths alone are one.
+/// Where the lexer stands after some bytes: a hypothesis, and the blanks since the last newline character of
+/// the token in progress, if that may become a token that ends a line. Widths count from before the bytes, so
+/// points of lines that differ in their widths alone are one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Point {
     /// The lexer's part.
@@ -75,8 +75,8 @@ impl Points {
         Ok(self.tables.lexer.reachable(state)?.contains(layout.newline.index() as u32))
     }
 
-    /// All that `byte` can do at `point`, inside of brackets or outside, added to `reads`. Under the contextual
-    /// discipline tokens ahead are read strictly, so there may be more.
+    /// All that `byte` can do at `point`, inside of brackets or outside, added to `reads`. Under the
+    /// contextual discipline tokens ahead are read strictly, so there may be more.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -36,8 +36,8 @@ pub struct LexerTables {
 }
 
 impl LexerTables {
-    /// `terminals` are the lexer's, in its order; `names` are those of all terminals, the declared ones included. Makes all
-    /// states of the lexer.
+    /// `terminals` are the lexer's, in its order; `names` are those of all terminals, the declared ones
+    /// included. Makes all states of the lexer.
     ///
     /// # Errors
     /// If a limit of the lexer is reached, or the work is cancelled through `fuel`.
@@ -103,8 +103,8 @@ impl LexerTables {
         self.layout.as_ref().is_some_and(|layout| layout.newline == terminal)
     }
 
-    /// By byte, its class, and by class, one of its bytes. Bytes of a class are alike to the lexer; if it `counts_blanks`,
-    /// blanks and newline characters are in classes of their own.
+    /// By byte, its class, and by class, one of its bytes. Bytes of a class are alike to the lexer; if it
+    /// `counts_blanks`, blanks and newline characters are in classes of their own.
     pub(crate) fn byte_classes(&self, counts_blanks: bool) -> ([u8; 256], Vec<u8>) {
         let is_counted =
             |byte| counts_blanks && self.layout.is_some() && matches!(byte, b'\n' | b' ' | b'\t');

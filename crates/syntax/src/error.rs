@@ -174,8 +174,8 @@ fn frame(text: &str, name: &str, line: usize, column: usize, width: usize, hint:
 }
 
 impl SyntaxError {
-    /// An error at `span` (bytes) of a source that another front end reads. `hint`: what to do about it, in lowercase.
-    /// Takes time in the length of `source`.
+    /// An error at `span` (bytes) of a source that another front end reads. `hint`: what to do about it, in
+    /// lowercase. Takes time in the length of `source`.
     ///
     /// ```
     /// use maskwright_syntax::SyntaxError;
@@ -275,7 +275,8 @@ impl From<SyntaxError> for Error {
 #[doc(hidden)]
 pub const PATH_HINT: &str = "this looks like the name of a file: pass its content, or a pathlib.Path";
 
-/// Whether a text that is not in its notation may be the name of a file, whose name may end in one of `endings`.
+/// Whether a text that is not in its notation may be the name of a file, whose name may end in one of
+/// `endings`.
 #[doc(hidden)]
 pub fn is_like_a_path(text: &str, endings: &[&str]) -> bool {
     const LONGEST: usize = 1024;

@@ -1,10 +1,10 @@
 //! Front ends for regular expressions, choices and GBNF: text in, typed values out.
 //!
-//! Between the surface syntax and the grammar layer: [`regex::parse`] makes a
-//! `maskwright_automata::Regex`, [`parse_gbnf`] and [`choice()`] make a `maskwright_grammar::Grammar`. Nothing
-//! here knows vocabularies or the engine, and nothing goes from text to text. Every failure is a
-//! [`SyntaxError`] with its place in the source. Time is linear in the source, but for what a pattern asks
-//! for in assertions, which `Fuel` and fixed limits bound.
+//! Between the surface syntax and the grammar layer: [`regex::parse`] makes a `maskwright_automata::Regex`,
+//! [`parse_gbnf`] and [`choice()`] make a `maskwright_grammar::Grammar`. Nothing here knows vocabularies or
+//! the engine, and nothing goes from text to text. Every failure is a [`SyntaxError`] with its place in the
+//! source. Time is linear in the source, but for what a pattern asks for in assertions, which `Fuel` and
+//! fixed limits bound.
 
 mod choice;
 mod error;

@@ -138,7 +138,8 @@ fn ecma_dialect() {
     assert!(n_taken > 700);
 }
 
-/// Look-behind of several characters, with assertions inside and around it, in repetitions and next to look-ahead.
+/// Look-behind of several characters, with assertions inside and around it, in repetitions and next to
+/// look-ahead.
 const BEHINDS: &[&str] = &[
     "a",
     "b",

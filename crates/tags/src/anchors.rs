@@ -1,15 +1,16 @@
 //! Finds the schemas of a tag whose start all readings of a text agree on.
 //!
-//! A session that watches a schema (no key twice, all items different) reads the schema's part of the text itself
-//! ([`Watch`](maskwright_grammar::Watch)). That is correct only if all readings agree on where the schema begins: otherwise it
-//! would refuse a text that another reading allows. Such a schema is *anchored*. Other schemas are not watched, which is
-//! reported or refused.
+//! A session that watches a schema (no key twice, all items different) reads the schema's part of the text
+//! itself ([`Watch`](maskwright_grammar::Watch)). That is correct only if all readings agree on where the
+//! schema begins: otherwise it would refuse a text that another reading allows. Such a schema is *anchored*.
+//! Other schemas are not watched, which is reported or refused.
 //!
-//! The analysis is one walk over the formats. For each place it computes whether all readings of the text are there
-//! ([`Known::Here`]), or will be once the string or token that begins the next part is read ([`Known::Begun`]). Parts are
-//! distinguished by these strings and tokens, none of which may be a prefix of another ([`Leads`]). Free text is distinct from
-//! its end, its triggers and what it excludes, because it contains none of them. Everything else is unknown, which is safe. Linear in the document,
-//! apart from sorting.
+//! The analysis is one walk over the formats. For each place it computes whether all readings of the text are
+//! there ([`Known::Here`]), or will be once the string or token that begins the next part is read
+//! ([`Known::Begun`]). Parts are distinguished by these strings and tokens, none of which may be a prefix of
+//! another ([`Leads`]). Free text is distinct from its end, its triggers and what it excludes, because it
+//! contains none of them. Everything else is unknown, which is safe. Linear in the document, apart from
+//! sorting.
 
 use std::collections::HashSet;
 
@@ -38,7 +39,8 @@ struct Leads<'a> {
     is_open: bool,
     /// Whether it may be empty.
     can_be_empty: bool,
-    /// Whether the free text of the nearest tag contains none of these strings, and its `any_tokens` none of these tokens.
+    /// Whether the free text of the nearest tag contains none of these strings, and its `any_tokens` none of
+    /// these tokens.
     are_excluded: bool,
 }
 
@@ -121,7 +123,8 @@ impl<'a> Leads<'a> {
     }
 }
 
-/// The JSON pointers of the anchored schemas of a document, whose strings also match the tokens in `special` that they name.
+/// The JSON pointers of the anchored schemas of a document, whose strings also match the tokens in `special`
+/// that they name.
 pub(crate) fn anchored(format: &Format<'_>, special: &SpecialNames) -> HashSet<String> {
     let mut anchors = Anchors { special, found: Vec::new() };
     anchors.visit(format, Known::Here, &Leads::end());
@@ -134,8 +137,8 @@ struct Anchors<'s> {
 }
 
 impl Anchors<'_> {
-    /// Finds the anchored schemas of `format`, given what is known before it and what may come after it. Returns what is known
-    /// after it.
+    /// Finds the anchored schemas of `format`, given what is known before it and what may come after it.
+    /// Returns what is known after it.
     fn visit<'a>(&mut self, format: &Format<'a>, known: Known, after: &Leads<'a>) -> Known {
         // If nothing follows, the end need not be known.
         let at_end = if after.is_end() { Known::Begun } else { Known::Nothing };
@@ -263,8 +266,8 @@ impl Anchors<'_> {
         }
     }
 
-    /// Whether free text ends where one of `leads` begins, because it excludes how all of them begin. That string must not
-    /// overlap with itself, or there could be two places where it first occurs.
+    /// Whether free text ends where one of `leads` begins, because it excludes how all of them begin. That
+    /// string must not overlap with itself, or there could be two places where it first occurs.
     fn excludes_leads(&self, any: &AnyText<'_>, leads: &Leads<'_>) -> bool {
         let is_mark = |part: &&str| {
             let has_border =
@@ -275,7 +278,8 @@ impl Anchors<'_> {
         has_texts_only && any.excludes.iter().any(is_mark) && self.are_told_by_tokens(&leads.texts)
     }
 
-    /// Visits the contents after triggers, which are distinct; if `is_loop`, free text or other tokens may follow them.
+    /// Visits the contents after triggers, which are distinct; if `is_loop`, free text or other tokens may
+    /// follow them.
     fn after_triggers<'f, 'a: 'f>(
         &mut self,
         contents: impl Iterator<Item = &'f Format<'a>>,
@@ -362,8 +366,8 @@ impl Anchors<'_> {
         }
     }
 
-    /// Whether special tokens in begins distinguish them as their text does: no two begins have the same token after texts of
-    /// which one is a suffix of the other.
+    /// Whether special tokens in begins distinguish them as their text does: no two begins have the same
+    /// token after texts of which one is a suffix of the other.
     fn are_told_by_tokens(&self, begins: &[&str]) -> bool {
         let mut before: Vec<(&str, &str)> = Vec::new();
         for begin in begins {

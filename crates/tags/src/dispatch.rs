@@ -1,7 +1,7 @@
 //! Free text and the tags that triggers in it begin: `triggered_tags`, `dispatch`, and the same over tokens.
 //!
-//! A trigger may be spelled with special tokens. Free text contains none, so it ends at the first of them. The text before that
-//! token contains no trigger and no excluded string ([`Spelled`]).
+//! A trigger may be spelled with special tokens. Free text contains none, so it ends at the first of them.
+//! The text before that token contains no trigger and no excluded string ([`Spelled`]).
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
@@ -123,8 +123,8 @@ impl Lowering<'_> {
         Ok(self.after_free_text(plan, &triggers, (&calls, &spelled), dispatch.is_loop, after))
     }
 
-    /// The begins with a special token inside their trigger. A begin is the index of its trigger, its text and JSON pointer, and
-    /// what comes after it.
+    /// The begins with a special token inside their trigger. A begin is the index of its trigger, its text
+    /// and JSON pointer, and what comes after it.
     fn spelled<'a>(
         &mut self,
         triggers: &[Trigger<'_>],
@@ -188,7 +188,8 @@ impl Lowering<'_> {
         calls.collect()
     }
 
-    /// Free text, perhaps with calls in it, and `after`. Without `is_loop`, `after` comes after the first call.
+    /// Free text, perhaps with calls in it, and `after`. Without `is_loop`, `after` comes after the first
+    /// call.
     fn after_free_text(
         &mut self,
         plan: Plan<'_>,

@@ -156,13 +156,14 @@ impl TagError {
         }
     }
 
-    /// The JSON pointer (RFC 6901) of the value at fault, in the whole document; empty for the document itself.
+    /// The JSON pointer (RFC 6901) of the value at fault, in the whole document; empty for the document
+    /// itself.
     pub fn pointer(&self) -> &str {
         &self.0.pointer
     }
 
-    /// The keyword at fault, in the JSON Schema at [`pointer`](Self::pointer), or the field of the format there that cannot
-    /// be enforced.
+    /// The keyword at fault, in the JSON Schema at [`pointer`](Self::pointer), or the field of the format
+    /// there that cannot be enforced.
     pub fn keyword(&self) -> Option<&'static str> {
         match &self.0.kind {
             Kind::Schema(error) => error.keyword(),

@@ -1,4 +1,5 @@
-//! The formats of structural tags as typed values: what xgrammar's documents describe, without their notation.
+//! The formats of structural tags as typed values: what xgrammar's documents describe, without their
+//! notation.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -80,7 +81,8 @@ pub(crate) struct AnyText<'a> {
     pub(crate) excludes: Vec<&'a str>,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) max_chars: Option<u32>,
-    /// Whether the text must not end with a prefix of the end mark, as `>` before `>>>`: readers would find the mark too early.
+    /// Whether the text must not end with a prefix of the end mark, as `>` before `>>>`: readers would find
+    /// the mark too early.
     pub(crate) is_up_to_end: bool,
 }
 
@@ -196,8 +198,8 @@ impl fmt::Debug for Token<'_> {
 }
 
 impl Format<'_> {
-    /// Whether the text has no greatest length but for what comes after it, as xgrammar counts it: limits of `any_text`
-    /// are not considered.
+    /// Whether the text has no greatest length but for what comes after it, as xgrammar counts it: limits of
+    /// `any_text` are not considered.
     pub(crate) fn is_unlimited(&self) -> bool {
         match &self.kind {
             Kind::Text(_) | Kind::Pattern(_) | Kind::Grammar(_) | Kind::Schema(_) | Kind::ToolText(_) => {

@@ -1,28 +1,34 @@
 //! The front end for structural tags: the JSON of xgrammar's format in, typed grammar and report out.
 //!
-//! A structural tag describes a whole answer of a model: free text, reasoning between `<think>` and `</think>`, calls of
-//! tools with arguments by a JSON Schema. Servers make them of the tools of a request. The formats are those of
-//! [xgrammar's documents](https://xgrammar.mlc.ai/docs/structural_tag/structural_tag); the same document means the same
+//! A structural tag describes a whole answer of a model: free text, reasoning between `<think>` and
+//! `</think>`, calls of tools with arguments by a JSON Schema. Servers make them of the tools of a request.
+//! The formats are those of [xgrammar's
+//! documents](https://xgrammar.mlc.ai/docs/structural_tag/structural_tag); the same document means the same
 //! texts here, with these differences:
 //!
-//! * Nothing is ignored. An unknown field, and what cannot be enforced, is an error, or with `strict: false` an entry of the
-//!   report. Sessions enforce `uniqueItems` and distinct keys in schemas that all readings of a text have at the same place
-//!   (`anchors`): after the `begin` of a tag, for example. Elsewhere `uniqueItems` is enforced only if rules can express it, and
-//!   keys that a schema does not name may occur twice (and count twice for `minProperties`); the report says so.
-//! * `max_tokens` of `any_text` counts the tokens that begin in the text, as xgrammar does; but a character that the last
-//!   of them has begun is completed ([`at_most_tokens`](maskwright_grammar::at_most_tokens)).
-//! * A trigger that has another trigger or an excluded string in it is an error: it is ambiguous, or never reached.
-//! * Objects are open unless their schema closes them, as the specification of JSON Schema says. `any_order` still checks
-//!   that required properties are there and that none is there twice.
-//! * White space in JSON is that of [`SchemaConfig::whitespace`] unless the format has a `max_whitespace_cnt`.
+//! * Nothing is ignored. An unknown field, and what cannot be enforced, is an error, or with `strict: false`
+//!   an entry of the report. Sessions enforce `uniqueItems` and distinct keys in schemas that all readings of
+//!   a text have at the same place (`anchors`): after the `begin` of a tag, for example. Elsewhere
+//!   `uniqueItems` is enforced only if rules can express it, and keys that a schema does not name may occur
+//!   twice (and count twice for `minProperties`); the report says so.
+//! * `max_tokens` of `any_text` counts the tokens that begin in the text, as xgrammar does; but a character
+//!   that the last of them has begun is completed ([`at_most_tokens`](maskwright_grammar::at_most_tokens)).
+//! * A trigger that has another trigger or an excluded string in it is an error: it is ambiguous, or never
+//!   reached.
+//! * Objects are open unless their schema closes them, as the specification of JSON Schema says. `any_order`
+//!   still checks that required properties are there and that none is there twice.
+//! * White space in JSON is that of [`SchemaConfig::whitespace`] unless the format has a
+//!   `max_whitespace_cnt`.
 //! * A tag and its trigger must both be written as names of tokens, or both as ids.
 //!
-//! Between JSON and the grammar layer; it knows the front ends of the parts, nothing of vocabularies or the engine:
+//! Between JSON and the grammar layer; it knows the front ends of the parts, nothing of vocabularies or the
+//! engine:
 //!
 //! document → envelope → `Format` (typed, with JSON pointers) → [`Grammar`].
 //!
-//! Strings of a tag and of the grammars in it match text. With the [`SpecialNames`] of a vocabulary they also match the tokens
-//! that they name, as in xgrammar and as servers mean them. Schemas, patterns and free text match only text.
+//! Strings of a tag and of the grammars in it match text. With the [`SpecialNames`] of a vocabulary they also
+//! match the tokens that they name, as in xgrammar and as servers mean them. Schemas, patterns and free text
+//! match only text.
 //!
 //! Free text is exact, see `needles`. Tokens are named in the grammar and looked up by the engine
 //! ([`TokenSet`]). Compilation is linear in the document for usual tags; everything else that
@@ -74,18 +80,18 @@ use crate::read::Reader;
 pub struct CompiledTag {
     /// The texts of the tag.
     pub grammar: Grammar,
-    /// What became of each keyword of the schemas in the tag, and of fields that are not enforced. Pointers are in the whole
-    /// document.
+    /// What became of each keyword of the schemas in the tag, and of fields that are not enforced. Pointers
+    /// are in the whole document.
     pub report: Report,
 }
 
-/// Compiles a structural tag. `config` is for the JSON Schemas in it, as far as their formats do not say otherwise, and says
-/// whether something may be left unenforced. Strings also match the tokens in `special` that they name. Linear in the document
-/// for usual tags; all work spends `fuel`.
+/// Compiles a structural tag. `config` is for the JSON Schemas in it, as far as their formats do not say
+/// otherwise, and says whether something may be left unenforced. Strings also match the tokens in `special`
+/// that they name. Linear in the document for usual tags; all work spends `fuel`.
 ///
 /// # Errors
-/// If the tag or a schema, pattern or grammar in it is wrong, something in it is not enforced (and `config` is strict), a
-/// limit is reached, or the work is cancelled; with the JSON pointer of the place.
+/// If the tag or a schema, pattern or grammar in it is wrong, something in it is not enforced (and `config`
+/// is strict), a limit is reached, or the work is cancelled; with the JSON pointer of the place.
 pub fn compile(
     tag: &Value,
     config: &SchemaConfig,
@@ -134,8 +140,8 @@ pub fn named_tokens(tag: &str, fuel: &Fuel) -> Result<Vec<(TokenSet, String)>, T
 /// Parses a document and [compiles](compile) it. `name`: what messages call it.
 ///
 /// # Errors
-/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep, repeats a key or has a string with a lone
-/// surrogate, with line and column.
+/// As [`compile`]; and if the document is not JSON, is nested more than 127 deep, repeats a key or has a
+/// string with a lone surrogate, with line and column.
 pub fn compile_str(
     tag: &str,
     name: &str,

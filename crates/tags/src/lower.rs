@@ -1,14 +1,15 @@
 //! From formats to a grammar.
 //!
-//! Parts without rules stay one regular language as long as possible ([`Item`]): `<think>`, free text and `</think>` are one
-//! terminal. For the same reason what comes after a format is handed down to it (`after`): the end of a tag becomes part
-//! of the free text's terminal, which then ends in few places instead of everywhere.
+//! Parts without rules stay one regular language as long as possible ([`Item`]): `<think>`, free text and
+//! `</think>` are one terminal. For the same reason what comes after a format is handed down to it (`after`):
+//! the end of a tag becomes part of the free text's terminal, which then ends in few places instead of
+//! everywhere.
 //!
-//! Strings of a tag match their text and the special tokens that they name ([`Lowering::string`]). Strings that free text
-//! excludes are only text, because free text contains no special tokens.
+//! Strings of a tag match their text and the special tokens that they name ([`Lowering::string`]). Strings
+//! that free text excludes are only text, because free text contains no special tokens.
 //!
-//! Free text with triggers is a rule: free text and then `after`; or free text, a trigger, what comes after the trigger,
-//! and the rule again. So lists of calls of any length take no stack.
+//! Free text with triggers is a rule: free text and then `after`; or free text, a trigger, what comes after
+//! the trigger, and the rule again. So lists of calls of any length take no stack.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,12 +23,12 @@ use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Toke
 use crate::needles::{check_length, free_text, overlaps};
 use crate::tools::tool_text;
 
-/// The grammar of `format`, and the report on what is enforced. Strings also match the tokens in `special` that they name, and
-/// sessions watch the schemas at the JSON pointers `anchored`.
+/// The grammar of `format`, and the report on what is enforced. Strings also match the tokens in `special`
+/// that they name, and sessions watch the schemas at the JSON pointers `anchored`.
 ///
 /// # Errors
-/// If a schema, pattern or grammar in it is wrong, triggers are ambiguous, something cannot be enforced and `config` is
-/// strict, or a limit is reached.
+/// If a schema, pattern or grammar in it is wrong, triggers are ambiguous, something cannot be enforced and
+/// `config` is strict, or a limit is reached.
 pub(crate) fn lower(
     format: &Format<'_>,
     config: &SchemaConfig,
@@ -86,7 +87,8 @@ impl<'e> Ends<'e> {
         excludes.iter().copied().chain(texts.iter().copied().filter(|text| !text.is_empty())).collect()
     }
 
-    /// Every token except `excludes` and those that end the tag. An end that is a name in `special` excludes the token too.
+    /// Every token except `excludes` and those that end the tag. An end that is a name in `special` excludes
+    /// the token too.
     pub(crate) fn all_but<'t>(
         self,
         excludes: impl IntoIterator<Item = Token<'t>>,

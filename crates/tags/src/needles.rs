@@ -1,20 +1,21 @@
 //! Free text: any text in which some strings, the needles, do not occur.
 //!
-//! A needle is a trigger, after which something else follows, or is excluded. Free text before a trigger ends where the
-//! first needle of the whole text ends, even if the needle began before the trigger does. With w·t for a free text w
-//! before a trigger t, that is: no needle occurs in w, and w does not end with any q for which some needle is q·p and p is a
-//! prefix of t. (For the trigger `aab` no such q exists, so `a`, `aa` and `aaa` may all stand before it. For `aa`, q is `a`.)
-//! These q are found by walking the suffixes of all needles in the trie of the triggers.
+//! A needle is a trigger, after which something else follows, or is excluded. Free text before a trigger ends
+//! where the first needle of the whole text ends, even if the needle began before the trigger does. With w·t
+//! for a free text w before a trigger t, that is: no needle occurs in w, and w does not end with any q for
+//! which some needle is q·p and p is a prefix of t. (For the trigger `aab` no such q exists, so `a`, `aa` and
+//! `aaa` may all stand before it. For `aa`, q is `a`.) These q are found by walking the suffixes of all
+//! needles in the trie of the triggers.
 //!
-//! Of two triggers that end at the same place the longer one counts. A trigger that has another one in it elsewhere is
-//! refused, since it is ambiguous or never reached. One that has an excluded string in it is never reached: it is excluded
-//! itself.
+//! Of two triggers that end at the same place the longer one counts. A trigger that has another one in it
+//! elsewhere is refused, since it is ambiguous or never reached. One that has an excluded string in it is
+//! never reached: it is excluded itself.
 //!
-//! Takes time in the sum of the squares of the needles' lengths at worst (`aaaa…`), all of it paid in fuel; for needles in
-//! use, it is linear.
+//! Takes time in the sum of the squares of the needles' lengths at worst (`aaaa…`), all of it paid in fuel;
+//! for needles in use, it is linear.
 //!
-//! Rejected: the automaton of Aho and Corasick as rules or as terminals, one for each trigger. The former makes a terminal of
-//! each byte, the latter as many automata as there are triggers.
+//! Rejected: the automaton of Aho and Corasick as rules or as terminals, one for each trigger. The former
+//! makes a terminal of each byte, the latter as many automata as there are triggers.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +46,8 @@ pub(crate) struct Group<'a> {
 
 /// Any text in which none of the needles occurs, and which ends with none of `ends`.
 pub(crate) fn free_text(needles: &[&str], ends: &[&[u8]]) -> Regex {
-    // The complement is of texts in any case, and is seen to be empty after a needle if all bytes may follow one.
+    // The complement is of texts in any case, and is seen to be empty after a needle if all bytes may follow
+    // one.
     let any = Regex::bytes(ByteSet::FULL).star();
     let words = Regex::words(needles.iter().map(|needle| needle.as_bytes()));
     let containing = Regex::concat([any.clone(), words, any.clone()]);
@@ -184,7 +186,8 @@ impl<'a> Trie<'a> {
         Ok(Trie { nodes })
     }
 
-    /// Walks along each suffix of `text`, as far as the trie goes; `found` gets the place where the suffix starts.
+    /// Walks along each suffix of `text`, as far as the trie goes; `found` gets the place where the suffix
+    /// starts.
     fn walk(
         &self,
         text: &str,

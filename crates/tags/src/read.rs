@@ -1,7 +1,7 @@
 //! From the JSON of a format to a [`Format`]: which fields there are, and what they hold.
 //!
-//! Nothing is built here, and no schema, pattern or grammar is looked into. Linear in the document; recursion is as deep as
-//! formats are nested, at most [`MAX_DEPTH`].
+//! Nothing is built here, and no schema, pattern or grammar is looked into. Linear in the document; recursion
+//! is as deep as formats are nested, at most [`MAX_DEPTH`].
 
 use std::borrow::Cow;
 
@@ -395,7 +395,8 @@ fn schema<'a>(fields: &Fields<'a>, style: Style) -> Result<Schema<'a>, TagError>
     })
 }
 
-/// What strings and names of a schema must not contain. In elements, white space around strings is not told from them.
+/// What strings and names of a schema must not contain. In elements, white space around strings is not told
+/// from them.
 fn excludes_of_strings<'a>(fields: &Fields<'a>, style: Style) -> Result<Vec<&'a str>, TagError> {
     let texts = fields.texts("excludes")?;
     let is_apart = |text: &&str| text.trim_matches([' ', '\t', '\r', '\n']) != *text;

@@ -1,5 +1,6 @@
-//! The cases of `testdata/tags`: structural tags with texts that are complete and texts that are not, or with the error they
-//! get. A text is a string, read byte by byte, or a list in which `["<think>"]` is the one token of that spelling.
+//! The cases of `testdata/tags`: structural tags with texts that are complete and texts that are not, or with
+//! the error they get. A text is a string, read byte by byte, or a list in which `["<think>"]` is the one
+//! token of that spelling.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test")]
 

@@ -1,5 +1,5 @@
-//! Free text with triggers and excluded strings against its definition: a walk over the text that looks for the first needle
-//! at every place.
+//! Free text with triggers and excluded strings against its definition: a walk over the text that looks for
+//! the first needle at every place.
 
 #![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
 

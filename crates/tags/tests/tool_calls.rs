@@ -1,7 +1,7 @@
 //! Messages with calls, as the chat templates of the families render them.
 //!
-//! `testdata/tools` has the messages of each format: what its template (or the encoder of its vendor) writes after the prompt, without the
-//! token that ends it. A case that is refused says why.
+//! `testdata/tools` has the messages of each format: what its template (or the encoder of its vendor) writes
+//! after the prompt, without the token that ends it. A case that is refused says why.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
@@ -245,8 +245,8 @@ fn each_format_was_checked_with_messages_or_says_why_not() {
     }
 }
 
-/// Where a call is required, text without one is refused, and so is a call of no tool, with wrong arguments, or with a
-/// damaged mark.
+/// Where a call is required, text without one is refused, and so is a call of no tool, with wrong arguments,
+/// or with a damaged mark.
 #[test]
 fn damaged_calls_are_refused() {
     let session = Session::new(&[]);
@@ -272,7 +272,8 @@ fn damaged_calls_are_refused() {
                         format!("{before}{}", after.replacen('3', "three", 1)),
                         format!("{before}{}", after.replacen("city", "town", 1)),
                     ];
-                    // Without one of the characters of the last mark before the name, or the last of the message.
+                    // Without one of the characters of the last mark before the name, or the last of the
+                    // message.
                     if let Some((mark, _)) = before.trim_end().char_indices().next_back() {
                         let kept = before.char_indices().filter(|&(at, _)| at != mark).map(|(_, c)| c);
                         damaged.push(format!("{}{after}", kept.collect::<String>()));
@@ -339,7 +340,8 @@ fn reasoning_that_the_prompt_opened_ends_with_its_mark() {
 
 #[test]
 fn templates_show_whether_the_prompt_opens_the_reasoning() {
-    // The ends of templates: Qwen3-4B-Thinking-2507, Qwen 3 (which opens and closes it), Qwen 2.5, Kimi K2.6, DeepSeek V3.1.
+    // The ends of templates: Qwen3-4B-Thinking-2507, Qwen 3 (which opens and closes it), Qwen 2.5, Kimi K2.6,
+    // DeepSeek V3.1.
     for (format, end, opens) in [
         (
             "qwen_3",
@@ -568,7 +570,8 @@ fn items_and_keys_of_arguments_differ() {
 fn tools_are_read_or_refused_and_never_taken_for_any_object() {
     let schema = r#"{"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}"#;
     let parameters = r#""parameters": {"type": "object"}"#;
-    // SCHEMA is a schema of the arguments. A place and what is said there, or nothing, if the schema is taken.
+    // SCHEMA is a schema of the arguments. A place and what is said there, or nothing, if the schema is
+    // taken.
     let cases = [
         (r#"{"name": "x", "parameters": SCHEMA}"#, None),
         (r#"{"name": "x", "input_schema": SCHEMA, "parameters": null}"#, None),

@@ -41,7 +41,8 @@ fn id(text: &str) -> u32 {
     text.bytes().fold(7, |sum, byte| (sum * 31 + u32::from(byte)) % 50_000)
 }
 
-/// A token of the text: forced without a mass; otherwise with what the model wanted instead and why that was refused.
+/// A token of the text: forced without a mass; otherwise with what the model wanted instead and why that was
+/// refused.
 fn token(text: &[u8], path: &str, mass: Option<f64>, refused: Option<(&str, &str)>) -> Step {
     let name = String::from_utf8_lossy(text);
     let mut step = Step {

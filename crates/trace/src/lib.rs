@@ -1,7 +1,7 @@
 //! Traces of a generation, as a page to look at.
 //!
-//! A [`Trace`] holds what happened while a model wrote a text under a grammar: each token, what the model wanted to
-//! write instead, and how much of its probability the grammar cut off. It is shown in three ways:
+//! A [`Trace`] holds what happened while a model wrote a text under a grammar: each token, what the model
+//! wanted to write instead, and how much of its probability the grammar cut off. It is shown in three ways:
 //!
 //! * [`Trace::html`]: one page for a browser. It is a single file that loads nothing and works offline.
 //! * [`Trace::to_ansi`]: coloured text for a terminal.
@@ -22,8 +22,8 @@
 //! assert!(trace.to_text().contains("wanted \"Sure\""));
 //! ```
 //!
-//! Everything in a trace may be hostile: texts are shown and never run, and control characters become visible symbols.
-//! A probability that is not a finite number counts as not measured.
+//! Everything in a trace may be hostile: texts are shown and never run, and control characters become visible
+//! symbols. A probability that is not a finite number counts as not measured.
 //!
 //! The crate knows no grammars, tokenizers or models. Whoever generates fills in the trace.
 

@@ -1,15 +1,17 @@
 //! GGUF files: metadata, and where each tensor lies.
 //!
-//! The format (the ggml project's `docs/gguf.md`): magic, version, counts, key-value pairs, tensor entries, padding,
-//! data; everything little-endian. A vocabulary is in the metadata; a model is in both parts. This module knows neither:
-//! `Tokenizer::from_gguf` and the crate `maskwright-models` read what they need through [`GgufFile`].
+//! The format (the ggml project's `docs/gguf.md`): magic, version, counts, key-value pairs, tensor entries,
+//! padding, data; everything little-endian. A vocabulary is in the metadata; a model is in both parts. This
+//! module knows neither: `Tokenizer::from_gguf` and the crate `maskwright-models` read what they need through
+//! [`GgufFile`].
 //!
-//! Files are untrusted: nothing is allocated only because the file announces a size. Counts and text have limits, an array is
-//! skipped and read when it is asked for, and every length is checked against the length of the file.
+//! Files are untrusted: nothing is allocated only because the file announces a size. Counts and text have
+//! limits, an array is skipped and read when it is asked for, and every length is checked against the length
+//! of the file.
 //!
-//! Rejected: candle's `gguf_file::Content`. It keeps every array as 32-byte values (a file full of bytes takes
-//! 32 times its size), divides by an alignment of 0, multiplies dimensions unchecked, and rewrites strings that
-//! are not UTF-8 or end in a zero byte, which would change tokens when a file is rewritten.
+//! Rejected: candle's `gguf_file::Content`. It keeps every array as 32-byte values (a file full of bytes
+//! takes 32 times its size), divides by an alignment of 0, multiplies dimensions unchecked, and rewrites
+//! strings that are not UTF-8 or end in a zero byte, which would change tokens when a file is rewritten.
 
 mod error;
 
@@ -24,8 +26,8 @@ pub use error::GgufError;
 /// The most metadata entries, and the most tensors; models have up to a hundred and some thousands.
 const MAX_ENTRIES: u64 = 1 << 16;
 
-/// The most bytes of text that are read at a time: all keys and texts of the metadata, all names of tensors, or one
-/// array. A Gemma file with its `tokenizer.json` inside has 35 MB.
+/// The most bytes of text that are read at a time: all keys and texts of the metadata, all names of tensors,
+/// or one array. A Gemma file with its `tokenizer.json` inside has 35 MB.
 const MAX_TEXT: u64 = 1 << 26;
 
 /// The most elements of an array of texts, and of one that is read.
@@ -54,7 +56,8 @@ pub enum GgufValue {
     Bool(bool),
     /// A text. GGUF demands UTF-8; other bytes are replaced.
     Text(String),
-    /// An array: GGUF's number for the type of its elements, how many there are, and where the first one begins.
+    /// An array: GGUF's number for the type of its elements, how many there are, and where the first one
+    /// begins.
     Array {
         /// The type of the elements, 0 to 12.
         element_type: u32,
@@ -65,7 +68,8 @@ pub enum GgufValue {
     },
 }
 
-/// A tensor entry. Nothing in it has been checked against the file's length: that takes the sizes of its type's blocks.
+/// A tensor entry. Nothing in it has been checked against the file's length: that takes the sizes of its
+/// type's blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GgufTensor {
@@ -116,10 +120,12 @@ pub struct GgufFile {
 }
 
 impl GgufFile {
-    /// Opens a file and reads its metadata. Takes time linear in them, and memory for keys, numbers and texts.
+    /// Opens a file and reads its metadata. Takes time linear in them, and memory for keys, numbers and
+    /// texts.
     ///
     /// # Errors
-    /// If it cannot be read, is no GGUF file of version 2 or 3, contradicts itself or its length, or reaches a limit.
+    /// If it cannot be read, is no GGUF file of version 2 or 3, contradicts itself or its length, or reaches
+    /// a limit.
     pub fn open(path: &Path) -> Result<GgufFile, GgufError> {
         let io = |problem| move |error| GgufError::io(path, problem, error);
         let file = File::open(path).map_err(io("cannot be opened"))?;
@@ -156,7 +162,8 @@ impl GgufFile {
         self.values.get(key).map(|(value, _)| value)
     }
 
-    /// Where the value of a key begins, in bytes from the start of the file; its type's four bytes come before it.
+    /// Where the value of a key begins, in bytes from the start of the file; its type's four bytes come
+    /// before it.
     pub fn value_offset(&self, key: &str) -> Option<u64> {
         self.values.get(key).map(|&(_, offset)| offset)
     }
@@ -208,7 +215,8 @@ impl GgufFile {
         (0..n).map(|_| self.text(key)).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Reads one text of an array of texts; `None` if there is no such array or element. Takes time linear in `index`.
+    /// Reads one text of an array of texts; `None` if there is no such array or element. Takes time linear in
+    /// `index`.
     ///
     /// # Errors
     /// As for [`texts`](GgufFile::texts).

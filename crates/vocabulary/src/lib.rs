@@ -3,9 +3,9 @@
 //! What a token is: an index in the model's logits and its bytes. This layer knows no grammar. It holds the
 //! [`Vocabulary`] with its [`Trie`], the packed [`Mask`], and the loaders for tokenizer files.
 //!
-//! Masks need only a [`Vocabulary`]. It comes from a `tokenizer.json`, a GGUF file or a list of tokens, with no other
-//! crate. A [`Tokenizer`] also cuts text into tokens. For that it needs the model's own encoder, which two
-//! features bring, both on by default:
+//! Masks need only a [`Vocabulary`]. It comes from a `tokenizer.json`, a GGUF file or a list of tokens, with
+//! no other crate. A [`Tokenizer`] also cuts text into tokens. For that it needs the model's own encoder,
+//! which two features bring, both on by default:
 //!
 //! * `tokenizers`: `Tokenizer::from_file`, `from_json` and `from_gguf`, on the crate of that name;
 //! * `tiktoken`: `Tokenizer::from_tiktoken`, on the crate `tiktoken-rs`.

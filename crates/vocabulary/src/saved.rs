@@ -1,7 +1,7 @@
 //! The form of saved bytes: a name and a version, a digest of the content, and the content.
 //!
-//! The digest finds damage, not malice. Whatever the bytes, reading them ends in an error or a value, in memory in
-//! proportion to their number; what the value says has to be checked by whoever asked for it.
+//! The digest finds damage, not malice. Whatever the bytes, reading them ends in an error or a value, in
+//! memory in proportion to their number; what the value says has to be checked by whoever asked for it.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! Which parts of a token trie are UTF-8 text.
 //!
-//! Most tokens of most vocabularies are. A walk that is in a state where every character leads back to can then take a
-//! whole subtree at once, characters of several bytes included.
+//! Most tokens of most vocabularies are. A walk that is in a state where every character leads back to can
+//! then take a whole subtree at once, characters of several bytes included.
 
 use std::ops::Range;
 
@@ -15,8 +15,8 @@ pub(crate) struct TextBelow {
 }
 
 impl TextBelow {
-    /// For the trie whose node `n` is reached by the byte `labels[n]` and has the children `children(n)`, which have larger
-    /// numbers than `n`.
+    /// For the trie whose node `n` is reached by the byte `labels[n]` and has the children `children(n)`,
+    /// which have larger numbers than `n`.
     pub(crate) fn new(labels: &[u8], children: impl Fn(usize) -> Range<usize>) -> TextBelow {
         let mut text = TextBelow { bits: vec![0; labels.len().div_ceil(64)].into() };
         for node in (0..labels.len()).rev() {

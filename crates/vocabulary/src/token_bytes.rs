@@ -26,8 +26,8 @@ pub(crate) enum TokenStyle {
 impl TokenStyle {
     /// The bytes of a token of the model (not of an added token).
     ///
-    /// A byte-level token with a character outside the table is taken as literal text, as the reference decoder
-    /// does.
+    /// A byte-level token with a character outside the table is taken as literal text, as the reference
+    /// decoder does.
     pub(crate) fn bytes(self, token: &str) -> Vec<u8> {
         match self {
             TokenStyle::ByteLevel => {
@@ -45,8 +45,8 @@ impl TokenStyle {
 
 /// The byte that `character` stands for in byte-level vocabularies.
 ///
-/// GPT-2's table (`bytes_to_unicode`): printable Latin-1 characters stand for themselves; the 68 other bytes, in
-/// ascending order, are U+0100 and on.
+/// GPT-2's table (`bytes_to_unicode`): printable Latin-1 characters stand for themselves; the 68 other bytes,
+/// in ascending order, are U+0100 and on.
 fn byte_of_char(character: char) -> Option<u8> {
     match u32::from(character) {
         code @ (0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF) => Some(code as u8),

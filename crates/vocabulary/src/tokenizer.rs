@@ -2,8 +2,8 @@
 //!
 //! Masks need only the [`Vocabulary`]. Encoding serves prompts, jump-forward and tests. Its contract is about
 //! bytes: what [`Tokenizer::encode`] returns spells exactly the text given, whatever the tokenizer file says
-//! about normal forms or spaces in front, and special tokens are never read out of text. Where a prompt should be
-//! read as the model was trained to, there is [`Tokenizer::encode_with_special`].
+//! about normal forms or spaces in front, and special tokens are never read out of text. Where a prompt
+//! should be read as the model was trained to, there is [`Tokenizer::encode_with_special`].
 
 mod saved;
 
@@ -65,8 +65,8 @@ impl std::fmt::Debug for Tokenizer {
 
 /// Loading.
 impl Tokenizer {
-    /// Reads a Hugging Face `tokenizer.json`: its tokens, as [`Vocabulary::from_file`] does, and how it cuts text.
-    /// (Feature `tokenizers`.)
+    /// Reads a Hugging Face `tokenizer.json`: its tokens, as [`Vocabulary::from_file`] does, and how it cuts
+    /// text. (Feature `tokenizers`.)
     ///
     /// # Errors
     /// As for [`Vocabulary::from_file`], and if the file has merges or stages that it cannot have.
@@ -78,8 +78,8 @@ impl Tokenizer {
         Ok(tokenizer.with_chat_template(loaders::chat_template::beside(path)))
     }
 
-    /// Reads the text of a Hugging Face `tokenizer.json`; as [`Tokenizer::from_file`] with no files beside it.
-    /// (Feature `tokenizers`.)
+    /// Reads the text of a Hugging Face `tokenizer.json`; as [`Tokenizer::from_file`] with no files beside
+    /// it. (Feature `tokenizers`.)
     ///
     /// # Errors
     /// As for [`Tokenizer::from_file`].
@@ -99,11 +99,12 @@ impl Tokenizer {
         Ok(Tokenizer::of_encoding(encoding, options)?)
     }
 
-    /// Reads the tokenizer inside a GGUF file: its tokens, as [`Vocabulary::from_gguf`] does, and how it cuts text.
-    /// (Feature `tokenizers`.)
+    /// Reads the tokenizer inside a GGUF file: its tokens, as [`Vocabulary::from_gguf`] does, and how it cuts
+    /// text. (Feature `tokenizers`.)
     ///
     /// # Errors
-    /// As for [`Vocabulary::from_gguf`], and if the merges are missing or the name of the pre-tokenizer is not known.
+    /// As for [`Vocabulary::from_gguf`], and if the merges are missing or the name of the pre-tokenizer is
+    /// not known.
     #[cfg(feature = "tokenizers")]
     pub fn from_gguf(path: &Path, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
         let tokenizer = loaders::gguf::read(path, options).and_then(|file| {
@@ -113,8 +114,8 @@ impl Tokenizer {
         Ok(tokenizer.map_err(|error| error.at(path))?)
     }
 
-    /// A vocabulary of the given byte strings, cut greedily. Tokens that end a text, and empty ones, never match
-    /// as text.
+    /// A vocabulary of the given byte strings, cut greedily. Tokens that end a text, and empty ones, never
+    /// match as text.
     ///
     /// # Errors
     /// As for [`Vocabulary::from_tokens`].
@@ -122,7 +123,8 @@ impl Tokenizer {
         Tokenizer::from_tokens_with_special(tokens, eos, &[])
     }
 
-    /// The same; the tokens with an id in `special` never match as text, and are called by what would be their bytes.
+    /// The same; the tokens with an id in `special` never match as text, and are called by what would be
+    /// their bytes.
     ///
     /// # Errors
     /// As for [`Vocabulary::from_tokens`], and if such an id is out of range or its name is not UTF-8.
@@ -198,7 +200,8 @@ impl Tokenizer {
 
     /// A tokenizer from its parts.
     fn new(vocabulary: Vocabulary, encoder: Box<dyn Encoder>, added_tokens: Vec<AddedToken>) -> Tokenizer {
-        // An added token that the model also writes text with (Gemma's `▁▁`, two spaces) is not found literally.
+        // An added token that the model also writes text with (Gemma's `▁▁`, two spaces) is not found
+        // literally.
         let literal = added_tokens
             .iter()
             .filter(|token| vocabulary.token_bytes(TokenId(token.id)) == Some(token.content.as_bytes()))
@@ -267,11 +270,12 @@ impl Tokenizer {
 
 /// Encoding.
 impl Tokenizer {
-    /// Tokens whose bytes are exactly the bytes of `text`, cut as the model's own tokenizer would cut it in the
-    /// middle of a text.
+    /// Tokens whose bytes are exactly the bytes of `text`, cut as the model's own tokenizer would cut it in
+    /// the middle of a text.
     ///
-    /// Special tokens are neither parsed nor added. No normal form is applied and no space put in front; where
-    /// the model's tokenizer changes the text nevertheless, the text is cut into the longest tokens instead.
+    /// Special tokens are neither parsed nor added. No normal form is applied and no space put in front;
+    /// where the model's tokenizer changes the text nevertheless, the text is cut into the longest tokens
+    /// instead.
     ///
     /// # Errors
     /// If no sequence of tokens spells the text.
@@ -312,8 +316,8 @@ impl Tokenizer {
     }
 
     /// Tokens for a prompt, as the model was trained to read it: special tokens are parsed, the tokenizer's
-    /// normal form and its space in front are applied. Nothing is added at the start or the end: a chat template
-    /// has written what belongs there.
+    /// normal form and its space in front are applied. Nothing is added at the start or the end: a chat
+    /// template has written what belongs there.
     ///
     /// # Errors
     /// If the vocabulary has no tokens for a part of the text.

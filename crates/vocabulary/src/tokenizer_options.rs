@@ -13,7 +13,8 @@ use crate::TokenId;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TokenizerOptions {
-    /// The ids that end a text. `None`: from the files, see [`Vocabulary::from_file`](crate::Vocabulary::from_file).
+    /// The ids that end a text. `None`: from the files, see
+    /// [`Vocabulary::from_file`](crate::Vocabulary::from_file).
     pub eos_token_ids: Option<Vec<TokenId>>,
     /// The width of the model's logits, where it is more than the tokenizer's largest id plus one.
     pub vocab_size: Option<usize>,

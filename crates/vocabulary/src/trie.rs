@@ -183,7 +183,8 @@ impl Trie {
         node.tokens_start..node.tokens_end
     }
 
-    /// Where [`subtree_tokens`](Trie::subtree_tokens) lie among the tokens of the whole trie, in the order of their bytes.
+    /// Where [`subtree_tokens`](Trie::subtree_tokens) lie among the tokens of the whole trie, in the order of
+    /// their bytes.
     #[inline]
     pub fn subtree_places(&self, node: TrieNodeId) -> Range<u32> {
         let node = self.nodes[node.index()];
@@ -202,7 +203,8 @@ impl Trie {
         &self.bytes_below[node.index()]
     }
 
-    /// How many bytes the longest string below this node's prefix has behind the prefix; `None` if they are many.
+    /// How many bytes the longest string below this node's prefix has behind the prefix; `None` if they are
+    /// many.
     #[inline]
     pub fn height(&self, node: TrieNodeId) -> Option<usize> {
         match self.heights[node.index()] {
@@ -211,8 +213,8 @@ impl Trie {
         }
     }
 
-    /// Whether everything from `node` on (its own byte included) is UTF-8 text that begins with a whole character there;
-    /// the last character of a string may be cut off.
+    /// Whether everything from `node` on (its own byte included) is UTF-8 text that begins with a whole
+    /// character there; the last character of a string may be cut off.
     #[inline]
     pub fn is_text_from(&self, node: TrieNodeId) -> bool {
         let children = |node: usize| {

@@ -35,9 +35,9 @@ pub struct Vocabulary {
 
 /// What the tokens of a vocabulary spell.
 ///
-/// Beside its tokens, a vocabulary has [`N_SYMBOLS`] *symbols*: ids above those of the tokens, with texts that no UTF-8 text
-/// contains. A compiled grammar that names tokens by id gives each set of tokens that it need not tell apart one symbol. So
-/// whatever reads the trie reads named tokens as well.
+/// Beside its tokens, a vocabulary has [`N_SYMBOLS`] *symbols*: ids above those of the tokens, with texts
+/// that no UTF-8 text contains. A compiled grammar that names tokens by id gives each set of tokens that it
+/// need not tell apart one symbol. So whatever reads the trie reads named tokens as well.
 #[derive(Debug)]
 struct Texts {
     bytes: Vec<u8>,
@@ -50,7 +50,8 @@ struct Texts {
     trie: Trie,
     /// The trie's ids, packed.
     in_trie: Box<[u32]>,
-    /// The bytes of tokens with the byte 0xFF, which never match as text: they could spell a part of a symbol.
+    /// The bytes of tokens with the byte 0xFF, which never match as text: they could spell a part of a
+    /// symbol.
     unreadable: BTreeMap<TokenId, Vec<u8>>,
     /// What tokenizers call tokens without bytes, by id.
     names: BTreeMap<TokenId, String>,
@@ -70,8 +71,9 @@ pub const fn symbol_text(symbol: u8) -> [u8; 2] {
 }
 
 impl Vocabulary {
-    /// A vocabulary from the bytes of each id (`None`: never matches as text). The bytes of the ids in `eos` become their
-    /// [names](Vocabulary::named). `n_vocab`, where given, is the width of the model's logits, at least the number of tokens.
+    /// A vocabulary from the bytes of each id (`None`: never matches as text). The bytes of the ids in `eos`
+    /// become their [names](Vocabulary::named). `n_vocab`, where given, is the width of the model's logits,
+    /// at least the number of tokens.
     ///
     /// # Errors
     /// If an EOS id is not in range, if there are more than [`MAX_VOCABULARY`] ids or 1 GiB of bytes, or if
@@ -84,8 +86,8 @@ impl Vocabulary {
         Ok(Vocabulary::of_tokens(tokens, [], eos, n_vocab)?)
     }
 
-    /// As [`from_tokens`](Vocabulary::from_tokens), for files, which are added to the error. `names` are those of
-    /// tokens that never match as text.
+    /// As [`from_tokens`](Vocabulary::from_tokens), for files, which are added to the error. `names` are
+    /// those of tokens that never match as text.
     pub(crate) fn of_tokens(
         mut tokens: Vec<Option<Vec<u8>>>,
         names: impl IntoIterator<Item = (TokenId, String)>,
@@ -122,8 +124,8 @@ impl Vocabulary {
         Ok(Vocabulary { n_vocab: width, eos, texts: Arc::new(Texts::new(tokens, by_id)) })
     }
 
-    /// The same vocabulary with more ids that end a text. Takes no time if none of them matches as text; otherwise it makes
-    /// a new trie.
+    /// The same vocabulary with more ids that end a text. Takes no time if none of them matches as text;
+    /// otherwise it makes a new trie.
     ///
     /// # Errors
     /// If an id is not in range.
@@ -181,7 +183,8 @@ impl Vocabulary {
         self.texts.bytes(id)
     }
 
-    /// The tokens called `name`: the special ones of that name, else those whose bytes it is. In ascending order.
+    /// The tokens called `name`: the special ones of that name, else those whose bytes it is. In ascending
+    /// order.
     ///
     /// ```
     /// # use maskwright_vocabulary as maskwright;
@@ -215,7 +218,8 @@ impl Vocabulary {
         self.texts.names.iter().map(|(&id, name)| (id, name.as_str()))
     }
 
-    /// Whether there is a token with this id: it has bytes or a name, or ends a text. Padded logits have none.
+    /// Whether there is a token with this id: it has bytes or a name, or ends a text. Padded logits have
+    /// none.
     pub fn has_token(&self, token: TokenId) -> bool {
         self.token_bytes(token).is_some() || self.name(token).is_some() || self.is_eos(token)
     }
@@ -248,8 +252,8 @@ impl Vocabulary {
         self.texts.alphabet
     }
 
-    /// By place in `text`, its end included: the least number of tokens that spell the rest from there; `None` if none do.
-    /// Takes time in the text times the longest token.
+    /// By place in `text`, its end included: the least number of tokens that spell the rest from there;
+    /// `None` if none do. Takes time in the text times the longest token.
     ///
     /// ```
     /// # use maskwright_vocabulary as maskwright;
@@ -279,8 +283,8 @@ impl Vocabulary {
         fewest
     }
 
-    /// The least number of tokens that spell `text`; `None` if none do. Takes time in the text times the longest token, and
-    /// memory for the longest token.
+    /// The least number of tokens that spell `text`; `None` if none do. Takes time in the text times the
+    /// longest token, and memory for the longest token.
     ///
     /// # Errors
     /// If the [meter](meter::spend) runs out: each byte of `text` takes a unit.
@@ -306,7 +310,8 @@ impl Vocabulary {
         Ok(fewest[text.len() % n_places])
     }
 
-    /// The fewest tokens that spell `text`, the longest first where there are several ways; `None` if none do.
+    /// The fewest tokens that spell `text`, the longest first where there are several ways; `None` if none
+    /// do.
     ///
     /// ```
     /// # use maskwright_vocabulary as maskwright;
@@ -397,7 +402,8 @@ impl Vocabulary {
 
 impl Texts {
     fn new(mut tokens: Vec<Option<Vec<u8>>>, names: BTreeMap<TokenId, String>) -> Texts {
-        // Symbols begin at a word of their own, so that a mask without them is the beginning of one with them.
+        // Symbols begin at a word of their own, so that a mask without them is the beginning of one with
+        // them.
         let n_tokens = tokens.len().next_multiple_of(32);
         tokens.resize(n_tokens, None);
         let mut unreadable = BTreeMap::new();
@@ -438,7 +444,8 @@ impl Texts {
     }
 }
 
-/// Loading. A vocabulary that has been read says nothing about how the model cuts text; see `Tokenizer` for that.
+/// Loading. A vocabulary that has been read says nothing about how the model cuts text; see `Tokenizer` for
+/// that.
 impl Vocabulary {
     /// Reads the tokens of a Hugging Face `tokenizer.json`.
     ///
@@ -447,14 +454,16 @@ impl Vocabulary {
     /// (`<|endoftext|>`, `</s>`, `<|im_end|>` and the like) among the added tokens.
     ///
     /// # Errors
-    /// If a file cannot be read or is not what it should be, if the tokenizer's model is not BPE, if its tokens
-    /// cannot be told to be byte-level or SentencePiece, if no id ends a text, or if a limit on size is reached.
+    /// If a file cannot be read or is not what it should be, if the tokenizer's model is not BPE, if its
+    /// tokens cannot be told to be byte-level or SentencePiece, if no id ends a text, or if a limit on size
+    /// is reached.
     pub fn from_file(path: &Path, options: &TokenizerOptions) -> Result<Vocabulary, Error> {
         let file = loaders::hugging_face::read_file(path, options)?;
         Ok(Vocabulary::of_file(&file).map_err(|error| error.at(path))?)
     }
 
-    /// Reads the tokens in the text of a `tokenizer.json`; as [`Vocabulary::from_file`] with no files beside it.
+    /// Reads the tokens in the text of a `tokenizer.json`; as [`Vocabulary::from_file`] with no files beside
+    /// it.
     ///
     /// # Errors
     /// As for [`Vocabulary::from_file`].
@@ -464,8 +473,8 @@ impl Vocabulary {
 
     /// Reads the tokens inside a GGUF file (`tokenizer.ggml.model` is `llama` or `gpt2`).
     ///
-    /// The ids that end a text are `options.eos_token_ids`, else the file's `eos_token_id`, `eot_token_id` and
-    /// `eom_token_id`, else well-known names among the control tokens.
+    /// The ids that end a text are `options.eos_token_ids`, else the file's `eos_token_id`, `eot_token_id`
+    /// and `eom_token_id`, else well-known names among the control tokens.
     ///
     /// # Errors
     /// If the file cannot be read or is not what it should be, if no id ends a text, or if a limit on size is

@@ -1,5 +1,5 @@
-//! Broken and hostile files: a clear error that names the file and the place, never a panic, and never memory or
-//! time out of proportion to the file.
+//! Broken and hostile files: a clear error that names the file and the place, never a panic, and never memory
+//! or time out of proportion to the file.
 
 #![allow(clippy::unwrap_used, reason = "a failed helper fails its test")]
 

@@ -67,8 +67,8 @@ fn agrees_with_the_reference_library() {
             reference.set_encode_special_tokens(false);
             let prompt = reference.encode_fast(text, false).unwrap();
             assert_eq!(ours.encode_with_special(text).unwrap(), tokens(&prompt), "{name}: prompt {text:?}");
-            // Llama 2 puts a space in front, so ours gets one; ours leaves `▁`, other normal forms and `<0x41>` as
-            // they are.
+            // Llama 2 puts a space in front, so ours gets one; ours leaves `▁`, other normal forms and
+            // `<0x41>` as they are.
             let (text, ours_text) =
                 if name == "llama2" { (text, format!(" {text}")) } else { (text, text.to_owned()) };
             reference.set_encode_special_tokens(true);

@@ -1,4 +1,5 @@
-//! Vocabularies are read from tokenizer files without any feature of this crate, and are the ones that tokenizers have.
+//! Vocabularies are read from tokenizer files without any feature of this crate, and are the ones that
+//! tokenizers have.
 
 mod support;
 

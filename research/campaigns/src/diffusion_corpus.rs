@@ -1,9 +1,9 @@
-//! The texts that the built-in diffusion model is trained on, made from a seed: molecules as SMILES, and JSON records
-//! of six kinds, whose schemas lie in `schemas` of the model's folder.
+//! The texts that the built-in diffusion model is trained on, made from a seed: molecules as SMILES, and JSON
+//! records of six kinds, whose schemas lie in `schemas` of the model's folder.
 //!
-//! A sample is a prompt (what kind of text) and a text. Molecules are built unit by unit with the valences that
-//! chemistry has, in the way the strings are usually written: a ring closes behind what hangs on it, so brackets
-//! and ring numbers nest over long distances.
+//! A sample is a prompt (what kind of text) and a text. Molecules are built unit by unit with the valences
+//! that chemistry has, in the way the strings are usually written: a ring closes behind what hangs on it, so
+//! brackets and ring numbers nest over long distances.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -47,7 +47,8 @@ fn molecule(rng: &mut ChaCha8Rng) -> String {
     text
 }
 
-/// Appends up to `n_units` units, one bond from what stands before; `ring` is the first ring number that is free.
+/// Appends up to `n_units` units, one bond from what stands before; `ring` is the first ring number that is
+/// free.
 fn chain(rng: &mut ChaCha8Rng, n_units: usize, ring: usize, mut after_hetero: bool, text: &mut String) {
     for left in (0..n_units).rev() {
         let is_last = left == 0;

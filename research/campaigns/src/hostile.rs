@@ -1,8 +1,9 @@
 //! `hostile`: what bad input costs. Each case runs in a process of its own, whose peak of memory is its own.
 //!
-//! The cases are those of `testdata/hostile/cases.jsonl`, with a real vocabulary, and a few that need a network or
-//! a decoding loop. Claimed: each has the outcome that its test demands, within 2 seconds and 1 GB. The time is that
-//! of the case alone; the memory is that of the whole process, loaded tokenizer included.
+//! The cases are those of `testdata/hostile/cases.jsonl`, with a real vocabulary, and a few that need a
+//! network or a decoding loop. Claimed: each has the outcome that its test demands, within 2 seconds and 1
+//! GB. The time is that of the case alone; the memory is that of the whole process, loaded tokenizer
+//! included.
 
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};

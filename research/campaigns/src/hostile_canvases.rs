@@ -1,8 +1,9 @@
 //! `hostile-canvases`: how long a call takes where a canvas is hard.
 //!
-//! Counts, negations, ambiguous grammars and the built-in languages, with up to 512 positions of a large vocabulary, of which few or many
-//! are known: by a walk of a session, where it comes so far, or at random. Each call of a canvas is made with the limits that users have.
-//! Claimed: none takes more than five seconds of the processor, and one that is to stop ends within 50 ms.
+//! Counts, negations, ambiguous grammars and the built-in languages, with up to 512 positions of a large
+//! vocabulary, of which few or many are known: by a walk of a session, where it comes so far, or at random.
+//! Each call of a canvas is made with the limits that users have. Claimed: none takes more than five seconds
+//! of the processor, and one that is to stop ends within 50 ms.
 
 use anyhow::ensure;
 use maskwright::infill::{CanvasConfig, Verdict};

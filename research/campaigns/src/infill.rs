@@ -1,9 +1,10 @@
 //! Masked diffusion with no constraint, with the check of one proposal after the other, and with exact masks.
 //!
-//! The built-in model fills canvases with JSON records of the six kinds that it was trained on, with molecules, and with records
-//! for the schemas of JSON-Mode-Eval, which it has never seen. A text counts as right if a parser that shares nothing with
-//! infilling agrees: a JSON parser and a schema validator, and the engine's matcher for SMILES with [closed rings](crate::molecules)
-//! (`cargo xtask papers` judges the molecules by RDKit). Seeds, lengths and prompts are the same for the three methods.
+//! The built-in model fills canvases with JSON records of the six kinds that it was trained on, with
+//! molecules, and with records for the schemas of JSON-Mode-Eval, which it has never seen. A text counts as
+//! right if a parser that shares nothing with infilling agrees: a JSON parser and a schema validator, and the
+//! engine's matcher for SMILES with [closed rings](crate::molecules) (`cargo xtask papers` judges the
+//! molecules by RDKit). Seeds, lengths and prompts are the same for the three methods.
 //!
 //! What is claimed: exact masks make every text right, and none is patched up at the end.
 
@@ -175,7 +176,8 @@ impl Kind {
         Kind { name: name.to_owned(), prompt: name, schema: Some(schema), is_unseen: false }
     }
 
-    /// A record of a schema that the model was not trained on. It is asked for a record of a kind that it knows.
+    /// A record of a schema that the model was not trained on. It is asked for a record of a kind that it
+    /// knows.
     fn unseen(record: &Record) -> Kind {
         let name = format!("{RECORD}{}", record.id);
         Kind { name, prompt: "order", schema: Some(record.schema.clone()), is_unseen: true }
@@ -250,7 +252,8 @@ impl Writer {
         let clock = Instant::now();
         let (text, is_patched, statistics, failure) = match self.write(method, seed) {
             Ok((text, is_patched, statistics)) => (text, is_patched, statistics, "no text".to_owned()),
-            // With any number of tokens in each gap, the check may be beyond the limit on work. Then there is no text.
+            // With any number of tokens in each gap, the check may be beyond the limit on work. Then there is
+            // no text.
             Err(error) if method == Method::Propose => {
                 (None, true, CanvasStatistics::default(), format!("{error:#}"))
             }

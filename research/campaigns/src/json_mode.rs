@@ -1,9 +1,10 @@
 //! `json-mode`: a real model at temperature 1 writes a record for each schema of JSON-Mode-Eval.
 //!
-//! Claimed: at least 90% of the texts finish within the limit on tokens, and every finished text satisfies its
-//! schema in the eyes of an independent validator. The limit is a guarantee, as it is for users: a model that loses itself in an
-//! endless string is led to its end; `--cut-off` shows how many finish without. Schemas that the compiler refuses are
-//! listed with the reason, unfinished texts by name. Cost: one forward pass a token.
+//! Claimed: at least 90% of the texts finish within the limit on tokens, and every finished text satisfies
+//! its schema in the eyes of an independent validator. The limit is a guarantee, as it is for users: a model
+//! that loses itself in an endless string is led to its end; `--cut-off` shows how many finish without.
+//! Schemas that the compiler refuses are listed with the reason, unfinished texts by name. Cost: one forward
+//! pass a token.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! A campaign's log: lines of JSON, appended as results come, read again to go on.
 //!
 //! The first line holds the campaign's name and settings; a log is continued only with the same. Every start
-//! adds a line with the version and the commit, so it is known which code made which entries. Opening is linear
-//! in the log, appending in the entry.
+//! adds a line with the version and the commit, so it is known which code made which entries. Opening is
+//! linear in the log, appending in the entry.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};

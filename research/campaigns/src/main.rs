@@ -21,7 +21,8 @@
 //! * [`lark_verdicts`]: programs and changes of them under Lark grammars, judged by Lark itself.
 //! * [`hostile`]: time and memory of bad input, each case in a process of its own.
 //!
-//! Rejected: ignored tests. They have no arguments, no progress, no memory of what was done, and report by panic.
+//! Rejected: ignored tests. They have no arguments, no progress, no memory of what was done, and report by
+//! panic.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports to its user")]
 
@@ -80,7 +81,8 @@ enum Campaign {
     Budget(budget::Arguments),
     /// Programs and changes of them under Lark grammars, judged by our matchers and by Lark itself.
     LarkVerdicts(lark_verdicts::Arguments),
-    /// A real model writes 50 functions in Python and 50 queries in SQL, judged by Python and sqlite themselves.
+    /// A real model writes 50 functions in Python and 50 queries in SQL, judged by Python and sqlite
+    /// themselves.
     Programs(programs::Arguments),
     /// A function in C within 40 tokens, by a real model and by random logits.
     CFunction(budget::c_function::Arguments),
@@ -90,7 +92,8 @@ enum Campaign {
     Infill(infill::Arguments),
     /// Canvases made of true programs: possible, and the true tokens in every mask, to the end.
     Canvases(canvases::Arguments),
-    /// Every call of canvases that are hard, with the limits that users have; none may take over five seconds.
+    /// Every call of canvases that are hard, with the limits that users have; none may take over five
+    /// seconds.
     HostileCanvases(hostile_canvases::Arguments),
     /// Trains the diffusion model that comes with the project.
     TrainDiffusion(train_diffusion::Arguments),

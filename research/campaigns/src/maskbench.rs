@@ -1,12 +1,12 @@
 //! `maskbench`: verdicts and times over the schemas and instances of MaskBench.
 //!
-//! For each schema: the time to compile it, and to its first mask; for each instance: a mask before each token
-//! and the time to accept it, until one is refused. Accepted means that every token is in its mask and the end is
-//! accepted. Times of masks and commits are those of valid instances, as in the peers' benchmark; slow positions are
-//! listed wherever they are.
+//! For each schema: the time to compile it, and to its first mask; for each instance: a mask before each
+//! token and the time to accept it, until one is refused. Accepted means that every token is in its mask and
+//! the end is accepted. Times of masks and commits are those of valid instances, as in the peers' benchmark;
+//! slow positions are listed wherever they are.
 //!
-//! Claimed: no invalid instance is accepted among the schemas that the compiler takes. Valid instances refused are
-//! counted and named.
+//! Claimed: no invalid instance is accepted among the schemas that the compiler takes. Valid instances
+//! refused are counted and named.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;

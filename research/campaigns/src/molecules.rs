@@ -1,12 +1,14 @@
 //! A grammar of molecules whose rings are closed, as text for Lark.
 //!
-//! In SMILES a digit after an atom opens a ring bond, and the same digit after a later atom closes it: `C1CCCC1` is a ring of
-//! five. The built-in grammar `smiles` allows any digit anywhere, since over all digits the pairs are no context-free
-//! property. Over two digits they are: every rule is written once for each state of the rings before it and after it.
+//! In SMILES a digit after an atom opens a ring bond, and the same digit after a later atom closes it:
+//! `C1CCCC1` is a ring of five. The built-in grammar `smiles` allows any digit anywhere, since over all
+//! digits the pairs are no context-free property. Over two digits they are: every rule is written once for
+//! each state of the rings before it and after it.
 //!
-//! The state of a digit is `c`, closed; `o`, open; or `f`, opened at the atom to which the next one is bonded. A ring that is
-//! `f` must not be closed at once, since the two atoms have a bond already. For the same reason no atom opens two rings: they
-//! could be closed together. A branch, which stands in parentheses after an atom, is a chain of its own:
+//! The state of a digit is `c`, closed; `o`, open; or `f`, opened at the atom to which the next one is
+//! bonded. A ring that is `f` must not be closed at once, since the two atoms have a bond already. For the
+//! same reason no atom opens two rings: they could be closed together. A branch, which stands in parentheses
+//! after an atom, is a chain of its own:
 //!
 //! ```text
 //! chain_cc_cc: atom "1" tail_fc_cc         an atom opens ring 1; what follows must close it
@@ -14,8 +16,8 @@
 //!            | "(" chain_fc_oc ")" tail_fc_cc    a branch that leaves the ring open, then more
 //! ```
 //!
-//! After a branch an open ring counts as `f` if it did before, also where the branch closed it and opened it anew. This
-//! refuses a few molecules and allows no wrong one.
+//! After a branch an open ring counts as `f` if it did before, also where the branch closed it and opened it
+//! anew. This refuses a few molecules and allows no wrong one.
 
 /// The rules of atoms and the terminals are the built-in grammar's.
 const BUILTIN: &str = include_str!("../../../crates/lark/grammars/smiles.lark");

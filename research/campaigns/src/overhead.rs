@@ -1,13 +1,14 @@
 //! `overhead`: what a constraint costs beside the network, over one given text of 2,000 tokens.
 //!
-//! The text is teacher-forced: at each position the network reads the last token, the mask is computed and applied
-//! to the logits, and the text's own next token is accepted (it must be allowed: a wrong mask fails, it does not
-//! win). Two workloads: a schema of records, and the grammar of all JSON in GBNF. Caches begin empty.
+//! The text is teacher-forced: at each position the network reads the last token, the mask is computed and
+//! applied to the logits, and the text's own next token is accepted (it must be allowed: a wrong mask fails,
+//! it does not win). Two workloads: a schema of records, and the grammar of all JSON in GBNF. Caches begin
+//! empty.
 //!
-//! Claimed: mask, accept and application together cost at most 3% of the forward passes, and the median mask of
-//! tokens 1,900 to 2,000 at most 1.5 times that of tokens 20 to 120. Looking for forced tokens, which saves
-//! forward passes, is measured apart. Clocks are read between the parts, so everything runs with the caches that
-//! the network leaves.
+//! Claimed: mask, accept and application together cost at most 3% of the forward passes, and the median mask
+//! of tokens 1,900 to 2,000 at most 1.5 times that of tokens 20 to 120. Looking for forced tokens, which
+//! saves forward passes, is measured apart. Clocks are read between the parts, so everything runs with the
+//! caches that the network leaves.
 
 use std::fmt::Write;
 use std::sync::Arc;

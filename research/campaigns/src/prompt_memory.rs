@@ -1,8 +1,9 @@
-//! A model that reads each prompt once: the texts of one task have the same prompt, most of what a greedy text costs.
+//! A model that reads each prompt once: the texts of one task have the same prompt, most of what a greedy
+//! text costs.
 //!
-//! Strategies begin with a new sequence that reads the whole prompt but for its last token, without logits. The last
-//! such reading is kept, and a sequence that begins with the same one becomes a fork of it. Logits are the model's own
-//! either way, by the contract of [`LanguageModel`].
+//! Strategies begin with a new sequence that reads the whole prompt but for its last token, without logits.
+//! The last such reading is kept, and a sequence that begins with the same one becomes a fork of it. Logits
+//! are the model's own either way, by the contract of [`LanguageModel`].
 //!
 //! Rejected: sharing any common prefix. Prompts of other tasks have a few words in common.
 

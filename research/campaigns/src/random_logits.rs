@@ -1,10 +1,12 @@
-//! `random-logits`: a model without taste writes texts for real schemas, and every finished one must be valid.
+//! `random-logits`: a model without taste writes texts for real schemas, and every finished one must be
+//! valid.
 //!
 //! The logits are uniform, nothing favours an end, so this is the constraint alone. Schemas are taken from
-//! MaskBench in the order of a hash of their ids, as long as the compiler and the judge take them. In rounds, each
-//! schema gets one text a round, until enough texts are finished. The limit on tokens is a guarantee, as it is for
-//! users; a schema that takes more gets its least number and half as many again. With `--cut-off`, and where the
-//! session enforces a keyword, texts may reach the limit; such a text is counted apart, and must still have a way on.
+//! MaskBench in the order of a hash of their ids, as long as the compiler and the judge take them. In rounds,
+//! each schema gets one text a round, until enough texts are finished. The limit on tokens is a guarantee, as
+//! it is for users; a schema that takes more gets its least number and half as many again. With `--cut-off`,
+//! and where the session enforces a keyword, texts may reach the limit; such a text is counted apart, and
+//! must still have a way on.
 //!
 //! Tokens are forced in even rounds and drawn one by one in odd rounds, so that jump-forward is judged too.
 

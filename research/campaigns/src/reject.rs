@@ -1,14 +1,14 @@
-//! The baseline: the model proposes a token for a position, a check says whether the text so far can be completed,
-//! and the proposal is kept or rejected.
+//! The baseline: the model proposes a token for a position, a check says whether the text so far can be
+//! completed, and the proposal is kept or rejected.
 //!
 //! This is the loop of the paper on constrained decoding of diffusion models with context-free grammars
-//! (papers/3, section 5 for its limits). Its check takes every run of masked positions for *any* text, so it does not
-//! see how many tokens are left: a canvas may pass it at every step and still run out of room. Where that happens the
-//! loop rejects proposal after proposal until its limit, and the text is completed by an example word instead. One
-//! check is made for each proposal, none for a whole vocabulary.
+//! (papers/3, section 5 for its limits). Its check takes every run of masked positions for *any* text, so it
+//! does not see how many tokens are left: a canvas may pass it at every step and still run out of room. Where
+//! that happens the loop rejects proposal after proposal until its limit, and the text is completed by an
+//! example word instead. One check is made for each proposal, none for a whole vocabulary.
 //!
-//! The paper's text leaves open whether its hundred rejections are counted for a token or for the whole text; here they
-//! are those of the whole canvas, as its words are.
+//! The paper's text leaves open whether its hundred rejections are counted for a token or for the whole text;
+//! here they are those of the whole canvas, as its words are.
 
 use std::time::Instant;
 
@@ -30,8 +30,8 @@ impl PartialCheck {
         PartialCheck { infiller: infiller.clone(), padding }
     }
 
-    /// Whether some text of the language has the known tokens in this order, with any text for each run of masked
-    /// positions and nothing behind an EOS but EOS and padding.
+    /// Whether some text of the language has the known tokens in this order, with any text for each run of
+    /// masked positions and nothing behind an EOS but EOS and padding.
     ///
     /// # Errors
     /// If it cannot be decided within limits.
@@ -117,11 +117,13 @@ pub(crate) struct CheckedCanvas {
     pub(crate) statistics: CanvasStatistics,
 }
 
-/// Fills one canvas by proposals: the surest token of the surest position is kept iff `check` finds the canvas
-/// completable with it, else the next proposal is made. `positions` keep the tokens. Those in front of the canvas are `prompt`.
+/// Fills one canvas by proposals: the surest token of the surest position is kept iff `check` finds the
+/// canvas completable with it, else the next proposal is made. `positions` keep the tokens. Those in front of
+/// the canvas are `prompt`.
 ///
 /// # Errors
-/// If prompt and canvas do not fit into the model, a setting is out of range, or the model or the check fails.
+/// If prompt and canvas do not fit into the model, a setting is out of range, or the model or the check
+/// fails.
 pub(crate) fn propose_and_check(
     model: &mut dyn DiffusionModel,
     prompt: &[TokenId],

@@ -1,10 +1,11 @@
 //! `schema-pairs`: random schemas and random values, judged by our grammars and by an independent validator.
 //!
-//! For each schema a dozen values: half at random, half made from texts that the grammar itself writes under random logits, as
-//! they are and with a part replaced. Claimed: the two never disagree on a schema that is taken, and where a
-//! schema is said to have no value, the validator finds none of the values valid. A disagreement is kept with its
-//! schema and value. Values are written with single spaces, in the order of their keys; grammars take any order.
-//! Texts with more digits than doubles have are left out: the validator takes 10000000000000000.5 for a multiple of 1.
+//! For each schema a dozen values: half at random, half made from texts that the grammar itself writes under
+//! random logits, as they are and with a part replaced. Claimed: the two never disagree on a schema that is
+//! taken, and where a schema is said to have no value, the validator finds none of the values valid. A
+//! disagreement is kept with its schema and value. Values are written with single spaces, in the order of
+//! their keys; grammars take any order. Texts with more digits than doubles have are left out: the validator
+//! takes 10000000000000000.5 for a multiple of 1.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -222,8 +223,8 @@ fn spaced(value: &Value) -> String {
     }
 }
 
-/// A number with an exponent as printers write it: one digit that is not zero before the point. Grammars with bounds take no
-/// other notation with an exponent.
+/// A number with an exponent as printers write it: one digit that is not zero before the point. Grammars with
+/// bounds take no other notation with an exponent.
 fn scientific(number: &str) -> String {
     let (sign, magnitude) = number.strip_prefix('-').map_or(("", number), |magnitude| ("-", magnitude));
     let Some((mantissa, exponent)) = magnitude.split_once(['e', 'E']) else { return number.to_owned() };

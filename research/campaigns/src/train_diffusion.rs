@@ -1,9 +1,9 @@
 //! Trains a masked diffusion model from nothing but a seed.
 //!
-//! The texts are made ([`crate::diffusion_corpus`]), a byte-level BPE tokenizer is trained on them, then the network
-//! on a stream of masked canvases. A canvas is a prompt, a separator, a text, EOS, padding; everything behind the
-//! separator may be masked. Lengths vary from batch to batch, so that the model learns to spend the positions that
-//! it is given.
+//! The texts are made ([`crate::diffusion_corpus`]), a byte-level BPE tokenizer is trained on them, then the
+//! network on a stream of masked canvases. A canvas is a prompt, a separator, a text, EOS, padding;
+//! everything behind the separator may be masked. Lengths vary from batch to batch, so that the model learns
+//! to spend the positions that it is given.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -127,8 +127,8 @@ fn schedule(share: f64) -> f64 {
     0.5 * (1.0 + (std::f64::consts::PI * (share - WARM_UP) / (1.0 - WARM_UP)).cos())
 }
 
-/// A byte-level BPE tokenizer without pre-tokenization, so that tokens go across words and punctuation; as the text
-/// of a tokenizer.json.
+/// A byte-level BPE tokenizer without pre-tokenization, so that tokens go across words and punctuation; as
+/// the text of a tokenizer.json.
 fn train_tokenizer(corpus: &[Sample], n_vocab: usize) -> anyhow::Result<String> {
     let build = || -> tokenizers::Result<String> {
         let byte_level = ByteLevel::new(false, true, false);

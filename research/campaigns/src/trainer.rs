@@ -1,9 +1,9 @@
 //! Training of a masked diffusion network on the CPU, by candle's automatic differentiation.
 //!
-//! The objective is that of masked diffusion (Austin et al. 2021; Sahoo et al. 2024; Nie et al. 2025): a share of a
-//! text's tokens, drawn uniformly, is masked, and the network is asked for them. The loss is the mean over all masked
-//! tokens of a batch, without the weight 1/share: that weight makes the loss a bound on the likelihood, and its
-//! variance is what a short training cannot afford.
+//! The objective is that of masked diffusion (Austin et al. 2021; Sahoo et al. 2024; Nie et al. 2025): a
+//! share of a text's tokens, drawn uniformly, is masked, and the network is asked for them. The loss is the
+//! mean over all masked tokens of a batch, without the weight 1/share: that weight makes the loss a bound on
+//! the likelihood, and its variance is what a short training cannot afford.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -111,8 +111,8 @@ impl DiffusionTrainer {
     }
 }
 
-/// First values: gains are 1 and biases 0, matrices normal with variance 1 / inputs, those that write into the
-/// residual stream smaller by its depth.
+/// First values: gains are 1 and biases 0, matrices normal with variance 1 / inputs, those that write into
+/// the residual stream smaller by its depth.
 fn initial(name: &str, shape: &[usize], n_layers: usize, rng: &mut ChaCha8Rng) -> Vec<f32> {
     let n_values = shape.iter().product();
     if name.ends_with("_norm") {

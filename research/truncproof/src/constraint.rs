@@ -19,7 +19,8 @@ const MAX_READINGS: usize = 1_000;
 struct Reading {
     stack: Stack,
     remainder: Vec<u8>,
-    /// The terminals that may come next and have words that begin with the remainder, and their states after it.
+    /// The terminals that may come next and have words that begin with the remainder, and their states after
+    /// it.
     alive: Vec<(TerminalId, StateId)>,
 }
 
@@ -189,8 +190,8 @@ impl TruncProofConstraint {
     }
 }
 
-/// The split with this stack and remainder, if some terminal has words that begin so; the end of a whole text has
-/// none, and is a split too.
+/// The split with this stack and remainder, if some terminal has words that begin so; the end of a whole text
+/// has none, and is a split too.
 fn reading(method: &TruncProof, stack: Stack, remainder: &[u8]) -> Result<Option<Reading>, TruncProofError> {
     let mut alive = Vec::new();
     for terminal in method.parser().next(&stack) {

@@ -2,8 +2,9 @@
 //! tokens lead how near.
 //!
 //! One walk of the token trie for each state finds where the tokens lead; the numbers follow by breadth-first
-//! search from the accepting states, backwards, which gives what the paper's search from each state gives. Tokens
-//! are then kept as masks by the number that remains after them, so that a mask under a limit is a union of few.
+//! search from the accepting states, backwards, which gives what the paper's search from each state gives.
+//! Tokens are then kept as masks by the number that remains after them, so that a mask under a limit is a
+//! union of few.
 
 use std::collections::HashMap;
 

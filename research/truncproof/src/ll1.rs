@@ -1,12 +1,12 @@
 //! The LL(1) parser, and equation 4: the estimate of the tokens that a symbol takes.
 //!
 //! Right-hand sides are used as they are (optional parts, repetitions): an expression is to the parser what a
-//! nonterminal is in the textbook. A grammar is taken if for every choice the sets of terminals that decide for
-//! its members are disjoint (strong LL(1); equal expressions in different places share one FOLLOW).
+//! nonterminal is in the textbook. A grammar is taken if for every choice the sets of terminals that decide
+//! for its members are disjoint (strong LL(1); equal expressions in different places share one FOLLOW).
 //!
-//! The paper finds D by a shortest-path search over sentential forms (algorithm 2). Costs of symbols only add up,
-//! so the same minimum is the least fixed point of D over the expressions, which is what is computed here; the
-//! search is the tests' twin.
+//! The paper finds D by a shortest-path search over sentential forms (algorithm 2). Costs of symbols only add
+//! up, so the same minimum is the least fixed point of D over the expressions, which is what is computed
+//! here; the search is the tests' twin.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -284,8 +284,8 @@ impl Ll1 {
         is_changed
     }
 
-    /// The terminals that decide for the member `id` of an alternative that `follow` comes after. Not what follows
-    /// `id` itself: equal expressions are one, and the empty one is followed by everything.
+    /// The terminals that decide for the member `id` of an alternative that `follow` comes after. Not what
+    /// follows `id` itself: equal expressions are one, and the empty one is followed by everything.
     fn predict(&self, id: ExprId, follow: &BTreeSet<Option<TerminalId>>) -> BTreeSet<Option<TerminalId>> {
         let facts = &self.facts[&id];
         let mut set: BTreeSet<_> = facts.first.iter().copied().map(Some).collect();

@@ -11,7 +11,8 @@ use crate::costs::Costs;
 use crate::error::{Kind, TruncProofError};
 use crate::ll1::{self, Ll1};
 
-/// An LL(1) grammar prepared for a vocabulary. Shared by sessions; pairs of terminals are added as they are needed.
+/// An LL(1) grammar prepared for a vocabulary. Shared by sessions; pairs of terminals are added as they are
+/// needed.
 ///
 /// # Examples
 /// ```
@@ -54,8 +55,8 @@ impl TruncProof {
     /// The automata of all terminals and the parser's tables.
     ///
     /// # Errors
-    /// If the grammar is not LL(1), a terminal matches the empty text, no text can be spelled, or an automaton is
-    /// too large.
+    /// If the grammar is not LL(1), a terminal matches the empty text, no text can be spelled, or an
+    /// automaton is too large.
     pub fn new(grammar: Grammar, vocabulary: &Arc<Vocabulary>) -> Result<TruncProof, TruncProofError> {
         let terminals = grammar.terminals().to_vec();
         let mut costs = Vec::with_capacity(terminals.len());

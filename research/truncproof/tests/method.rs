@@ -1,6 +1,6 @@
-//! The method against the engine's exact budgets, on JSON and on statements of a small language: it allows nothing
-//! that the engine does not, it never comes to a dead end, and what it refuses beside is what the paper's estimate
-//! cannot see.
+//! The method against the engine's exact budgets, on JSON and on statements of a small language: it allows
+//! nothing that the engine does not, it never comes to a dead end, and what it refuses beside is what the
+//! paper's estimate cannot see.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -15,8 +15,8 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
 use rand_chacha::ChaCha8Rng;
 
-/// JSON of objects, lists, strings of two letters, numbers and `true`; structure takes blanks on both sides, as in
-/// the paper's grammar.
+/// JSON of objects, lists, strings of two letters, numbers and `true`; structure takes blanks on both sides,
+/// as in the paper's grammar.
 fn json() -> Grammar {
     let mut builder = GrammarBuilder::new();
     let blanks = Regex::literal(" ").star();
@@ -91,8 +91,8 @@ fn compile(grammar: &Grammar, vocabulary: &Arc<Vocabulary>) -> Arc<EngineGrammar
     compiler.compile(grammar.clone(), &Fuel::new(1_000_000)).unwrap()
 }
 
-/// Random walks under limits: the masks are within the engine's, no step is without a token, every walk ends with
-/// a whole text within its limit.
+/// Random walks under limits: the masks are within the engine's, no step is without a token, every walk ends
+/// with a whole text within its limit.
 #[test]
 fn guarantees_a_whole_text_and_allows_nothing_wrong() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);

@@ -1,8 +1,9 @@
 //! `cargo xtask bench instructions`: instructions, counted by callgrind, of a small fixed set.
 //!
-//! Counts do not depend on the machine's speed or on what else it does, so a regression of a few percent shows. They do depend on
-//! the compiler and on the vocabulary; `xtask/bench/instructions.json` says which the recorded ones are of. The set is the
-//! example `instructions`; what lies between two of its boundaries is a part of callgrind's output.
+//! Counts do not depend on the machine's speed or on what else it does, so a regression of a few percent
+//! shows. They do depend on the compiler and on the vocabulary; `xtask/bench/instructions.json` says which
+//! the recorded ones are of. The set is the example `instructions`; what lies between two of its boundaries
+//! is a part of callgrind's output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -2,17 +2,18 @@
 //!
 //! * `maskbench`: compile, first mask, masks and commits over MaskBench, with the verdicts checked.
 //! * `pains`: what other engines fall over, with the answers checked.
-//! * `hostile`: compilations of hostile schemas, and masks in a bounded amount of work under hostile grammars. A compilation over 2 s or
-//!   200 MB fails, and a mask that is empty or takes over 50 ms.
+//! * `hostile`: compilations of hostile schemas, and masks in a bounded amount of work under hostile
+//!   grammars. A compilation over 2 s or 200 MB fails, and a mask that is empty or takes over 50 ms.
 //! * `limits`: steps of many sequences under limits on tokens.
-//! * `likeliest`: the likeliest text of real patterns, beside a dense dynamic program in numpy; both must agree.
+//! * `likeliest`: the likeliest text of real patterns, beside a dense dynamic program in numpy; both must
+//!   agree.
 //! * `instructions`: instructions instead of time, of a small fixed set; without Python.
 //! * `parallel`: how sessions of one grammar share two cores.
 //! * `serving`: threads that compile while others fill masks, for minutes; a freeze or a call over 5 s fails.
 //! * `programs`: compile, first mask, masks, commits and memory over programs, with the verdicts checked.
 //!
-//! Each engine runs in a process of its own, one thread, with the programs in `xtask/bench`. Figures are ratios
-//! within one run: the machine's speed cancels out, its noise does not.
+//! Each engine runs in a process of its own, one thread, with the programs in `xtask/bench`. Figures are
+//! ratios within one run: the machine's speed cancels out, its noise does not.
 
 mod instructions;
 mod maskbench;
@@ -42,7 +43,8 @@ pub(crate) enum Bench {
         #[arg(long)]
         tokenizer: PathBuf,
     },
-    /// Compilations of hostile schemas; random walks under hostile grammars, masks in a bounded amount of work.
+    /// Compilations of hostile schemas; random walks under hostile grammars, masks in a bounded amount of
+    /// work.
     Hostile {
         /// A tokenizer.json.
         #[arg(long)]
@@ -63,7 +65,8 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 0)]
         work: u64,
     },
-    /// Objects in any order beside those in order: the time of masks, and the share of exact ones under limits on tokens.
+    /// Objects in any order beside those in order: the time of masks, and the share of exact ones under
+    /// limits on tokens.
     Orders {
         /// The folder with the .jsonl files of MaskBench.
         #[arg(long)]
@@ -75,7 +78,8 @@ pub(crate) enum Bench {
         #[arg(long, default_value_t = 1)]
         every: u32,
     },
-    /// The likeliest texts of the regular expressions in real schemas, beside a dense dynamic program in numpy.
+    /// The likeliest texts of the regular expressions in real schemas, beside a dense dynamic program in
+    /// numpy.
     Likeliest {
         /// The folder with the .jsonl files of MaskBench.
         #[arg(long)]

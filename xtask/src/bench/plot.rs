@@ -1,8 +1,8 @@
 //! The distributions as a plot in SVG: for each measure, what share of the cases takes longer than a time.
 //!
 //! Both axes are logarithmic, because tails are what a batch waits for: a line that ends further to the left
-//! and falls earlier is better. Text takes the colour of its surroundings, so the plot reads on light and dark
-//! pages.
+//! and falls earlier is better. Text takes the colour of its surroundings, so the plot reads on light and
+//! dark pages.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

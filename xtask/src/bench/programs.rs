@@ -12,8 +12,8 @@ use crate::python_env;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A folder of `grammars/LANGUAGE.lark`, `programs/syncode_lark_verdicts.tsv` with the programs it judges, and
-    /// `sql.jsonl`.
+    /// A folder of `grammars/LANGUAGE.lark`, `programs/syncode_lark_verdicts.tsv` with the programs it
+    /// judges, and `sql.jsonl`.
     #[arg(long)]
     data: PathBuf,
     /// Each a tokenizer.json.

@@ -1,9 +1,9 @@
 //! `cargo xtask release --dry-run`: everything of a release but the publishing.
 //!
-//! * The crates that are published are packed, and each packed crate is built from what was packed. What a package must
-//!   have, [`crate::tidy`] checks.
-//! * A wheel for this machine and a source distribution are built. Both are installed, each in a virtual environment of
-//!   its own, the second one by building it, and run an example.
+//! * The crates that are published are packed, and each packed crate is built from what was packed. What a
+//!   package must have, [`crate::tidy`] checks.
+//! * A wheel for this machine and a source distribution are built. Both are installed, each in a virtual
+//!   environment of its own, the second one by building it, and run an example.
 //! * The workflow files are checked (by [`crate::lint`]), since they cannot be run here: a tag starts
 //!   `.github/workflows/release.yml`.
 
@@ -39,8 +39,8 @@ pub(crate) fn dry_run(verify: bool) -> anyhow::Result<()> {
 /// Packs every crate that is published; the packed files with their sizes.
 fn pack_crates(verify: bool) -> anyhow::Result<Vec<(PathBuf, u64)>> {
     let packages = tidy::published()?;
-    // A folder of its own, and empty: cargo takes a packed crate of the same version as unchanged, and builds those that
-    // depend on it with what it made the last time.
+    // A folder of its own, and empty: cargo takes a packed crate of the same version as unchanged, and builds
+    // those that depend on it with what it made the last time.
     let folder = target().join("release-crates");
     remove(&folder)?;
     let mut pack = cargo();
@@ -98,7 +98,8 @@ fn install_and_try(file: &Path) -> anyhow::Result<()> {
     let name = format!("release-{name}");
     remove(&Environment::folder(&name))?;
     let fresh = Environment::with(&name, &[])?;
-    // A source distribution is built from nothing: its files are old, and cargo would take what is in `target` for newer.
+    // A source distribution is built from nothing: its files are old, and cargo would take what is in
+    // `target` for newer.
     run(fresh.pip().arg(file).env_remove("CARGO_TARGET_DIR"))?;
     // Isolated, so that no source folder stands in for what is installed.
     run(Command::new(fresh.python()).args(["-I", "xtask/src/release/example.py"]))

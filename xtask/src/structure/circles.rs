@@ -1,19 +1,20 @@
 //! Circles of files that import each other.
 //!
-//! File `a.rs` imports `b.rs` if a path in `a.rs` names something that `b.rs` defines ([`find`]). Two kinds of paths count:
-//! those of private `use` declarations, and those in code, be it `b::run()`, `super::Thing` or a name that a glob brings.
-//! Neither `mod b;` nor `pub use b::Thing;` imports anything by itself.
+//! File `a.rs` imports `b.rs` if a path in `a.rs` names something that `b.rs` defines ([`find`]). Two kinds
+//! of paths count: those of private `use` declarations, and those in code, be it `b::run()`, `super::Thing`
+//! or a name that a glob brings. Neither `mod b;` nor `pub use b::Thing;` imports anything by itself.
 //!
-//! A *circle* is a strongly connected component of more than one file: a set in which each file reaches each other one along
-//! imports. An example: if `machine.rs` uses `Mask` of `mask.rs`, and `mask.rs` the type `Machine`, both are a circle, and
-//! neither can be read, tested or moved without the other.
+//! A *circle* is a strongly connected component of more than one file: a set in which each file reaches each
+//! other one along imports. An example: if `machine.rs` uses `Mask` of `mask.rs`, and `mask.rs` the type
+//! `Machine`, both are a circle, and neither can be read, tested or moved without the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::modules::Modules;
 use super::resolve::find;
 
-/// Which file imports which, with the names: `(a, b)` has what `a` takes from `b`. Files are indices of `Modules::files`.
+/// Which file imports which, with the names: `(a, b)` has what `a` takes from `b`. Files are indices of
+/// `Modules::files`.
 pub(crate) type Imports = BTreeMap<(usize, usize), BTreeSet<String>>;
 
 /// The import that holds a circle together most.
@@ -60,7 +61,8 @@ pub(crate) fn tie(imports: &Imports, circle: &[usize]) -> Option<Tie> {
     inside.iter().map(without).min_by_key(|tie| (tie.rest, tie.names.len()))
 }
 
-/// The strongly connected components of more than one node, by Tarjan's algorithm (SIAM Journal on Computing 1(2), 1972).
+/// The strongly connected components of more than one node, by Tarjan's algorithm (SIAM Journal on Computing
+/// 1(2), 1972).
 fn components(arrows: impl Iterator<Item = (usize, usize)>) -> Vec<Vec<usize>> {
     let mut search = Tarjan::default();
     for (from, to) in arrows {

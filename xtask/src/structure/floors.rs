@@ -1,7 +1,8 @@
 //! Floors: which files of a crate may import which.
 //!
-//! A crate with floors is a list of them, from the ground up. A floor has *rooms*, each a module next to `lib.rs` with its folder.
-//! A file may import from its own room and from lower floors; rooms of one floor do not know each other. An example:
+//! A crate with floors is a list of them, from the ground up. A floor has *rooms*, each a module next to
+//! `lib.rs` with its folder. A file may import from its own room and from lower floors; rooms of one floor do
+//! not know each other. An example:
 //!
 //! ```text
 //! FLOORS: [["ground"], ["bytes", "lexed"], ["reader"]]

@@ -1,6 +1,7 @@
 //! Where the methods of a type are.
 //!
-//! An `impl T { .. }` belongs into the *place* of `T`, which is the file that defines `T` and the folder of that file's modules:
+//! An `impl T { .. }` belongs into the *place* of `T`, which is the file that defines `T` and the folder of
+//! that file's modules:
 //!
 //! | `T` is defined in | its place |
 //! |---|---|
@@ -8,9 +9,9 @@
 //! | `a/mod.rs` | all files under `a/` |
 //! | `lib.rs`, `main.rs` | that file only, or its place would be the whole crate |
 //!
-//! An example: `impl Machine` in `mask.rs`, where `machine.rs` defines `Machine`, is *misplaced*. Nothing in `machine.rs`
-//! tells its reader about it. `impl Trait for T` may stand anywhere. An `impl dyn Trait`, and one that a macro makes, is not
-//! looked at.
+//! An example: `impl Machine` in `mask.rs`, where `machine.rs` defines `Machine`, is *misplaced*. Nothing in
+//! `machine.rs` tells its reader about it. `impl Trait for T` may stand anywhere. An `impl dyn Trait`, and
+//! one that a macro makes, is not looked at.
 
 use super::modules::Modules;
 use super::resolve::{Definition, find};

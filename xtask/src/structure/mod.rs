@@ -1,14 +1,16 @@
-//! The structure of a crate: circles of files that import each other, where the methods of a type are, and floors.
+//! The structure of a crate: circles of files that import each other, where the methods of a type are, and
+//! floors.
 //!
-//! Three checks of `cargo xtask tidy`, the first two against a record of today's numbers. A larger number fails, because the
-//! structure got worse; a smaller one fails until the record is lowered, so that it cannot grow again.
+//! Three checks of `cargo xtask tidy`, the first two against a record of today's numbers. A larger number
+//! fails, because the structure got worse; a smaller one fails until the record is lowered, so that it cannot
+//! grow again.
 //!
 //! * [`circles`]: the largest circle of a crate has as many files as [`CIRCLES`] says.
 //! * [`methods`]: a crate has as many `impl T` outside of the file or folder of `T` as [`MISPLACED`] says.
 //! * [`floors`]: the files of a crate in [`FLOORS`] import only from their own room and from lower floors.
 //!
-//! The circles and misplaced methods of each crate are printed, whether or not the checks pass, and for a circle the one
-//! import that is best dropped. An example:
+//! The circles and misplaced methods of each crate are printed, whether or not the checks pass, and for a
+//! circle the one import that is best dropped. An example:
 //!
 //! ```text
 //! maskwright-syntax: a circle of 2 files: parser.rs, token.rs
@@ -89,7 +91,8 @@ const FLOORS: &[(&str, Floors<'_>)] = &[
     ),
 ];
 
-/// Checks the crates of `packages` (as `cargo metadata` tells them), those of research/ left out, and prints their structure.
+/// Checks the crates of `packages` (as `cargo metadata` tells them), those of research/ left out, and prints
+/// their structure.
 ///
 /// # Errors
 /// A source file is missing, or is not Rust.
@@ -196,7 +199,8 @@ struct Record {
 }
 
 impl Record {
-    /// Compares with the numbers of today. A number that is smaller is a finding too, so that it does not grow again.
+    /// Compares with the numbers of today. A number that is smaller is a finding too, so that it does not
+    /// grow again.
     fn compare(&self, today: &BTreeMap<&str, usize>, findings: &mut Vec<String>) {
         let Record { name, entries, counted, remedy } = self;
         for (package, now) in today {

@@ -1,8 +1,8 @@
 //! The modules of a crate, read from its sources: what each one defines, imports and names.
 //!
-//! [`Modules::read`] parses `src/lib.rs` or `src/main.rs` and each file that a `mod x;` names. It knows both layouts,
-//! `x.rs` and `x/mod.rs`, and modules in braces. Code under `#[cfg(test)]` is left out. An example, the module of
-//! `a.rs`:
+//! [`Modules::read`] parses `src/lib.rs` or `src/main.rs` and each file that a `mod x;` names. It knows both
+//! layouts, `x.rs` and `x/mod.rs`, and modules in braces. Code under `#[cfg(test)]` is left out. An example,
+//! the module of `a.rs`:
 //!
 //! ```text
 //! pub use b::Thing;              names: Thing is b::Thing
@@ -13,8 +13,8 @@
 //! impl Mine {}                   impls: Mine
 //! ```
 //!
-//! A `use` inside a function belongs to its module, as if it stood there. In the arguments of macros, paths of at least
-//! two names are found; a single name may be anything. The attribute `#[path]` is not followed.
+//! A `use` inside a function belongs to its module, as if it stood there. In the arguments of macros, paths
+//! of at least two names are found; a single name may be anything. The attribute `#[path]` is not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -59,7 +59,8 @@ pub(crate) struct Module {
 }
 
 impl Modules {
-    /// Reads the crate whose `lib.rs` or `main.rs` is `root`. `sources` has the text of each file by its path.
+    /// Reads the crate whose `lib.rs` or `main.rs` is `root`. `sources` has the text of each file by its
+    /// path.
     ///
     /// # Errors
     /// A file that is declared does not exist, or is not Rust.

@@ -1,11 +1,11 @@
 //! Which item a path names, and which file defines it.
 //!
-//! [`find`] follows `use` declarations to the definition. An example: `crate::a::Thing` in any file, where `a/mod.rs`
-//! has `pub use b::Item as Thing`, is `Item` of the file `a/b.rs`. Private `use` declarations and globs are followed in
-//! the same way, since a child module sees them by `super::`.
+//! [`find`] follows `use` declarations to the definition. An example: `crate::a::Thing` in any file, where
+//! `a/mod.rs` has `pub use b::Item as Thing`, is `Item` of the file `a/b.rs`. Private `use` declarations and
+//! globs are followed in the same way, since a child module sees them by `super::`.
 //!
-//! Limits: visibility is not checked, and a type and a value of one name are not told apart. So a local variable counts as
-//! the function of the same name that a glob brings.
+//! Limits: visibility is not checked, and a type and a value of one name are not told apart. So a local
+//! variable counts as the function of the same name that a glob brings.
 
 use super::modules::{Modules, Names};
 
@@ -20,9 +20,9 @@ pub(crate) struct Definition {
 
 /// The item that `path` names in the module `from` (an index of `Modules::all`).
 ///
-/// The variant of an enum counts as the enum, and a method as its type. If a module has no item of the name, because a
-/// macro makes it, then the module's file is taken to define it. `None` if the path ends at a module, or belongs to another
-/// crate.
+/// The variant of an enum counts as the enum, and a method as its type. If a module has no item of the name,
+/// because a macro makes it, then the module's file is taken to define it. `None` if the path ends at a
+/// module, or belongs to another crate.
 pub(crate) fn find(modules: &Modules, from: usize, path: &[String]) -> Option<Definition> {
     Search { modules, asked: Vec::new() }.path(from, path)?.item
 }

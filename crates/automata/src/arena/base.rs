@@ -78,8 +78,8 @@ impl Arena {
     }
 
     /// For an intersection with exceptions: the bytes that an exception can begin with. By any other byte the
-    /// derivative is that of [`base`](Arena::base), node for node: an exception's is ∅, its complement's is all
-    /// byte strings, and those an intersection leaves out.
+    /// derivative is that of [`base`](Arena::base), node for node: an exception's is ∅, its complement's is
+    /// all byte strings, and those an intersection leaves out.
     pub(crate) fn exception_bytes(&self, node: NodeId) -> Option<ByteSet> {
         let Node::Intersection(list) = self.node(node) else { return None };
         let mut exceptions = list.iter().filter(|&&member| self.is_exception(member)).peekable();

@@ -7,12 +7,13 @@ use crate::{AutomatonError, ByteSet};
 const MAX_WORDS: u32 = 64;
 
 impl Arena {
-    /// `x*e`, with e the bytes that words of the residue may end with, such that the residue goes on after every word
-    /// of `x*`; and e. `None` if there is no such loop at its front, or nothing is known of how it ends.
+    /// `x*e`, with e the bytes that words of the residue may end with, such that the residue goes on after
+    /// every word of `x*`; and e. `None` if there is no such loop at its front, or nothing is known of how it
+    /// ends.
     ///
-    /// A loop at the front of one member of a union will do: what the other members are in the middle of may fail.
-    /// Members with intersections or complements are left out, as they may be empty. Of several loops the one that
-    /// the most bytes begin is taken.
+    /// A loop at the front of one member of a union will do: what the other members are in the middle of may
+    /// fail. Members with intersections or complements are left out, as they may be empty. Of several loops
+    /// the one that the most bytes begin is taken.
     ///
     /// # Errors
     /// If a limit on nodes is reached.

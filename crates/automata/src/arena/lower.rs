@@ -13,8 +13,8 @@ use super::{Arena, MAX_NESTING, NodeId};
 use crate::access::Access;
 use crate::{AutomatonError, Fuel, Node as RegexNode, Regex, text};
 
-/// The node of `regex`. Spends a unit of fuel per visited part; parts that were met before are visited once. Pauses
-/// where the fuel is to look.
+/// The node of `regex`. Spends a unit of fuel per visited part; parts that were met before are visited once.
+/// Pauses where the fuel is to look.
 ///
 /// # Errors
 /// If the expression is nested deeper than [`MAX_NESTING`], a limit is reached, or fuel runs out.

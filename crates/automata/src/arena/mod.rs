@@ -1,10 +1,11 @@
 //! Hash-consed expressions: the residues that become states.
 //!
 //! A residue is a [`NodeId`] into one [`Arena`] per store; equal structures have equal ids, whichever
-//! expression they came from, so comparing residues is comparing numbers. Nodes are made only by the smart constructors of `build` and `union`,
-//! which keep them canonical, and never change. [`Arena::derivative`] (Brzozowski, *Derivatives of Regular
-//! Expressions*, 1964) is the one way from residue to residue. That finitely many residues occur rests on
-//! unions and intersections being sets (Brzozowski's similarity) and concatenations being right-nested.
+//! expression they came from, so comparing residues is comparing numbers. Nodes are made only by the smart
+//! constructors of `build` and `union`, which keep them canonical, and never change. [`Arena::derivative`]
+//! (Brzozowski, *Derivatives of Regular Expressions*, 1964) is the one way from residue to residue. That
+//! finitely many residues occur rests on unions and intersections being sets (Brzozowski's similarity) and
+//! concatenations being right-nested.
 //!
 //! Literals and word lists are ranges of a sorted list, walked as a trie by binary search: a residue is a few
 //! numbers whatever the length of the words, and an `enum` of 100,000 strings costs nothing to set up.
@@ -108,11 +109,11 @@ pub(crate) struct Entry {
     pub(crate) alive: Option<bool>,
     /// Levels of nesting; the second part of a `Cons` counts as the same level.
     depth: u16,
-    /// The most bytes that a string may have to be sure of seeing all of the node: no count is above so many units,
-    /// no sequence longer.
+    /// The most bytes that a string may have to be sure of seeing all of the node: no count is above so many
+    /// units, no sequence longer.
     pub(crate) span: u64,
-    /// Every prefix of a word, but for the empty one, is a prefix of a word with at most this many bytes more;
-    /// `u64::MAX` if nothing is known.
+    /// Every prefix of a word, but for the empty one, is a prefix of a word with at most this many bytes
+    /// more; `u64::MAX` if nothing is known.
     pub(crate) completion: u64,
     /// Node visits of one derivative.
     pub(crate) cost: u32,

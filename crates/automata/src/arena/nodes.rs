@@ -1,9 +1,9 @@
 //! The nodes of an arena by number, and the numbers by node.
 //!
-//! A server's store comes to hold hundreds of thousands of nodes, and a mask may be what makes the next one. So
-//! nothing here grows by moving all that there is: entries lie in blocks that stay where they are, and the
-//! numbers in many small hash tables, of which one at a time grows. Rejected: one vector and one hash map (each time
-//! that they doubled, one mask took 80 ms, nearly all of it for fresh pages).
+//! A server's store comes to hold hundreds of thousands of nodes, and a mask may be what makes the next one.
+//! So nothing here grows by moving all that there is: entries lie in blocks that stay where they are, and the
+//! numbers in many small hash tables, of which one at a time grows. Rejected: one vector and one hash map
+//! (each time that they doubled, one mask took 80 ms, nearly all of it for fresh pages).
 
 use std::hash::BuildHasher;
 use std::ops::{Index, IndexMut};

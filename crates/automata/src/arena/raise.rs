@@ -6,8 +6,8 @@ use super::{Arena, Node, NodeId};
 use crate::Regex;
 
 impl Arena {
-    /// An expression for the language of `node`; `None` if there is a complement inside, or if it takes more than `max_size`
-    /// operations and bytes of words, a part that occurs twice counted once.
+    /// An expression for the language of `node`; `None` if there is a complement inside, or if it takes more
+    /// than `max_size` operations and bytes of words, a part that occurs twice counted once.
     pub(crate) fn regex(&self, node: NodeId, max_size: usize) -> Option<Regex> {
         Raising { arena: self, known: FxHashMap::default(), size_left: max_size }.regex(node)
     }

@@ -64,8 +64,9 @@ impl Arena {
         }
     }
 
-    /// Leaves out members that only put a prefix before what begins with a loop that reads the prefix as well:
-    /// `p·x*·s` beside `x*·s`, for p in x*. "Anything, then a, then anything, then b" makes such members.
+    /// Leaves out members that only put a prefix before what begins with a loop that reads the prefix as
+    /// well: `p·x*·s` beside `x*·s`, for p in x*. "Anything, then a, then anything, then b" makes such
+    /// members.
     fn absorb_prefixed(&self, members: &mut Vec<NodeId>) {
         let looped: Vec<(NodeId, NodeId)> = members
             .iter()
@@ -130,7 +131,8 @@ impl Arena {
             }
     }
 
-    /// Whether `node` is surely within `other`, as characters written in several bytes are within wider classes.
+    /// Whether `node` is surely within `other`, as characters written in several bytes are within wider
+    /// classes.
     fn is_inside(&self, node: NodeId, other: NodeId, depth: u32) -> bool {
         if node == other {
             return true;

@@ -7,13 +7,14 @@ use crate::constraint::ConstraintError;
 
 /// A canvas that must become a text of a language. Positions are counted from the first one after the prompt.
 ///
-/// Masks are packed as [`Constraint`](crate::Constraint)'s: the caller chooses the length of the slice, bits for ids
-/// that the constraint's vocabulary does not have are cleared.
+/// Masks are packed as [`Constraint`](crate::Constraint)'s: the caller chooses the length of the slice, bits
+/// for ids that the constraint's vocabulary does not have are cleared.
 ///
 /// # Contract
 /// * `allows` says yes of an id iff `set` would return true now.
 /// * `fill_mask(i)` sets the bit of `id` only if `set(i, id)` would return true now.
-/// * While the canvas is possible, `witness` has a token for every position, and a masked one can be set to it.
+/// * While the canvas is possible, `witness` has a token for every position, and a masked one can be set to
+///   it.
 /// * A call that refuses (false) or fails leaves the state as it was.
 pub trait CanvasConstraint {
     /// Whether the masked positions can be filled at all.
@@ -28,8 +29,8 @@ pub trait CanvasConstraint {
     /// If there is no such position, or the session of the grammar fails.
     fn allows(&mut self, position: usize, ids: &[TokenId]) -> Result<Vec<Verdict>, ConstraintError>;
 
-    /// Writes tokens that a masked position can take so that the rest can still be filled, and says whether these are all. `exact` asks
-    /// for more work to find them all.
+    /// Writes tokens that a masked position can take so that the rest can still be filled, and says whether
+    /// these are all. `exact` asks for more work to find them all.
     ///
     /// # Errors
     /// If there is no such position, or the mask is shorter than the vocabulary.

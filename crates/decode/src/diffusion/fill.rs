@@ -1,14 +1,17 @@
-//! The loop of masked diffusion: the model looks at a canvas, the positions it is surest of are filled, and again.
+//! The loop of masked diffusion: the model looks at a canvas, the positions it is surest of are filled, and
+//! again.
 //!
-//! A step costs one forward pass for all canvases of the batch, and for each canvas a few questions. A pick is drawn from the
-//! model's logits, and the constraint is asked whether this token may stand there. If not, it is asked about the model's most
-//! likely tokens, in order. If none of them may, one is drawn from the mask of the position. And if the mask has none that the model
-//! could draw, the position gets the token of a text that is known to fill the canvas. So a canvas that is possible at first always ends
-//! as a text of the language.
+//! A step costs one forward pass for all canvases of the batch, and for each canvas a few questions. A pick
+//! is drawn from the model's logits, and the constraint is asked whether this token may stand there. If not,
+//! it is asked about the model's most likely tokens, in order. If none of them may, one is drawn from the
+//! mask of the position. And if the mask has none that the model could draw, the position gets the token of a
+//! text that is known to fill the canvas. So a canvas that is possible at first always ends as a text of the
+//! language.
 //!
-//! Rejected: confidence by the probability among allowed tokens. A position where the model believes in nothing
-//! that is allowed would come first, since among two tokens it finds impossible one has half the probability. And a mask for each
-//! refused pick: it answers the question for every token of the vocabulary, where one is wanted.
+//! Rejected: confidence by the probability among allowed tokens. A position where the model believes in
+//! nothing that is allowed would come first, since among two tokens it finds impossible one has half the
+//! probability. And a mask for each refused pick: it answers the question for every token of the vocabulary,
+//! where one is wanted.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -47,11 +50,11 @@ pub struct FillConfig {
     pub n_revisions: usize,
     /// The share, from 0 to 1, of a canvas's filled tokens that a revision masks again.
     pub revised_share: f32,
-    /// About how many of the model's most likely tokens the constraint is asked where it refuses the one that was drawn, before a mask is
-    /// computed.
+    /// About how many of the model's most likely tokens the constraint is asked where it refuses the one that
+    /// was drawn, before a mask is computed.
     pub n_alternatives: usize,
-    /// Whether the exact mask of every masked position is computed at every step before one is chosen. Otherwise the
-    /// constraint is asked about a token when its position is to be filled.
+    /// Whether the exact mask of every masked position is computed at every step before one is chosen.
+    /// Otherwise the constraint is asked about a token when its position is to be filled.
     pub all_masks: bool,
 }
 
@@ -99,14 +102,15 @@ impl FilledCanvas {
     }
 }
 
-/// Fills canvases together, the surest positions first. `on_event` is told of every token as it is put or taken back;
-/// `Break` ends the loop, and what is not filled then stays masked.
+/// Fills canvases together, the surest positions first. `on_event` is told of every token as it is put or
+/// taken back; `Break` ends the loop, and what is not filled then stays masked.
 ///
-/// Theorem. If the constraint keeps its contract, a canvas that is possible at first is filled with a text of the
-/// constraint's language after at most (positions + revised positions) steps: a masked position can always be set to the witness's
-/// token.
+/// Theorem. If the constraint keeps its contract, a canvas that is possible at first is filled with a text of
+/// the constraint's language after at most (positions + revised positions) steps: a masked position can
+/// always be set to the witness's token.
 ///
-/// A canvas that is impossible from the start, or whose constraint fails, has an [`error`](FilledCanvas::error).
+/// A canvas that is impossible from the start, or whose constraint fails, has an
+/// [`error`](FilledCanvas::error).
 ///
 /// # Errors
 /// If a prompt and its canvas do not fit into the model, a setting is out of range, or the model fails.
@@ -280,7 +284,8 @@ impl<'a, 'c> Fill<'a, 'c> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What the model would put at a position: what is allowed where all masks are wanted, else whatever it likes.
+    /// What the model would put at a position: what is allowed where all masks are wanted, else whatever it
+    /// likes.
     fn pick(&mut self, logits: &Logits, position: usize) -> Result<Pick, DecodeError> {
         if self.config.all_masks && self.constraint.is_some() {
             return self.masked_pick(logits, position);
@@ -341,7 +346,8 @@ impl<'a, 'c> Fill<'a, 'c> {
         self.masked_pick(logits, pick.position)
     }
 
-    /// What the model would put at a position of what its mask allows there; if that is nothing, the token of a text that is known to fit.
+    /// What the model would put at a position of what its mask allows there; if that is nothing, the token of
+    /// a text that is known to fit.
     fn masked_pick(&mut self, logits: &Logits, position: usize) -> Result<Pick, DecodeError> {
         self.fill_mask(position)?;
         let clock = Instant::now();
@@ -399,8 +405,8 @@ impl<'a, 'c> Fill<'a, 'c> {
         Ok(())
     }
 
-    /// Takes the surest pick out of `picks`. Each is checked when it comes to the front; one that is refused becomes another one and
-    /// goes back to its place.
+    /// Takes the surest pick out of `picks`. Each is checked when it comes to the front; one that is refused
+    /// becomes another one and goes back to its place.
     fn surest(&mut self, logits: &Logits, picks: &mut Vec<Pick>) -> Result<Pick, DecodeError> {
         loop {
             let place = surest_place(picks);
@@ -455,7 +461,8 @@ impl<'a, 'c> Fill<'a, 'c> {
     }
 }
 
-/// The place in `picks`, which is not empty, of the greatest confidence; of equals, that of the first position.
+/// The place in `picks`, which is not empty, of the greatest confidence; of equals, that of the first
+/// position.
 fn surest_place(picks: &[Pick]) -> usize {
     let order = |left: &Pick, right: &Pick| {
         left.confidence.total_cmp(&right.confidence).then(right.position.cmp(&left.position))
@@ -464,7 +471,8 @@ fn surest_place(picks: &[Pick]) -> usize {
     surest.map_or(0, |(place, _)| place)
 }
 
-/// The probability of `id`, softmax(row) at it; 0 where no logit is finite. Plus infinity counts as the largest finite number.
+/// The probability of `id`, softmax(row) at it; 0 where no logit is finite. Plus infinity counts as the
+/// largest finite number.
 pub(crate) fn probability(row: &[f32], id: TokenId) -> f64 {
     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max).min(f32::MAX);
     if largest == f32::NEG_INFINITY {

@@ -4,8 +4,9 @@
 //! * [`CanvasConstraint`]: what holds a canvas to a language; [`GrammarCanvas`] is exact infilling.
 //! * [`fill_canvases`]: the loop, with revisions, cancellation and statistics.
 //!
-//! Place in the pipeline: beside [`generate`](crate::generate()), above `infill`. Not for causal models, which have no
-//! opinion about a position whose left side is not known: see [`fill_regions`](crate::fill_regions) for those.
+//! Place in the pipeline: beside [`generate`](crate::generate()), above `infill`. Not for causal models,
+//! which have no opinion about a position whose left side is not known: see
+//! [`fill_regions`](crate::fill_regions) for those.
 
 mod constraint;
 mod fill;

@@ -7,8 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::model::{Logits, ModelError};
 use crate::random_model::mix;
 
-/// A model that reads whole canvases, in which a mask token stands for what is not known yet, and says for every
-/// position what it takes to be there.
+/// A model that reads whole canvases, in which a mask token stands for what is not known yet, and says for
+/// every position what it takes to be there.
 ///
 /// # Contract
 /// * The logits of a canvas depend on its tokens and on nothing else: not on the other canvases of the batch.
@@ -26,8 +26,8 @@ pub trait DiffusionModel {
     /// A row of logits for each position of each canvas, in order. Canvases may differ in length.
     ///
     /// # Errors
-    /// If a canvas is empty or longer than [`max_positions`](DiffusionModel::max_positions), or has an id that is not
-    /// in the vocabulary; or if the computation fails.
+    /// If a canvas is empty or longer than [`max_positions`](DiffusionModel::max_positions), or has an id
+    /// that is not in the vocabulary; or if the computation fails.
     fn forward(&mut self, canvases: &[&[TokenId]]) -> Result<Vec<Logits>, ModelError>;
 }
 

@@ -43,11 +43,14 @@ pub struct CanvasStatistics {
     pub n_questions: usize,
     /// Questions whose answer was not found within limits; the token is not taken then.
     pub n_open: usize,
-    /// The sum of the probabilities that the model gave to tokens that it drew and whose question was left open.
+    /// The sum of the probabilities that the model gave to tokens that it drew and whose question was left
+    /// open.
     pub open_probability: f64,
-    /// Masks computed: where neither the token that the model drew nor its most likely ones were possible, or if all masks are wanted.
+    /// Masks computed: where neither the token that the model drew nor its most likely ones were possible, or
+    /// if all masks are wanted.
     pub n_masks: usize,
-    /// Positions that got the token of a text that is known to fill the canvas, since the mask had none that the model could draw.
+    /// Positions that got the token of a text that is known to fill the canvas, since the mask had none that
+    /// the model could draw.
     pub n_given: usize,
     /// Tokens drawn by the model that were refused, or left open.
     pub n_refused: usize,

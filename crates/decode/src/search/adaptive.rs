@@ -1,10 +1,10 @@
 //! Samples that come ever closer to the model's own distribution, given the language (ASAp: Park et al. 2024,
 //! "Grammar-Aligned Decoding").
 //!
-//! The wanted distribution weighs a token by the model's probability times the *expected future* of the text with
-//! it: the probability that the model, left alone, would go on to a text of the language. That is unknown, and 1
-//! is an upper bound for every allowed token. Each sample shows the masses along its way, and improves the bounds
-//! there:
+//! The wanted distribution weighs a token by the model's probability times the *expected future* of the text
+//! with it: the probability that the model, left alone, would go on to a text of the language. That is
+//! unknown, and 1 is an upper bound for every allowed token. Each sample shows the masses along its way, and
+//! improves the bounds there:
 //!
 //! future(w) = Σ p(x | w) · future(w·x) over the allowed x, and 1 for a whole text.
 //!
@@ -12,8 +12,8 @@
 //! logarithms (they are products over all positions). Unlike [`particles`](super::particles()) this gives one
 //! exact-in-the-limit sample at a time, at the price of learning first.
 //!
-//! The tree keeps the mass of unvisited tokens as a sum of its own, since total minus visited would lose all its
-//! digits once the bounds are small.
+//! The tree keeps the mass of unvisited tokens as a sum of its own, since total minus visited would lose all
+//! its digits once the bounds are small.
 
 use std::collections::BTreeMap;
 
@@ -54,14 +54,15 @@ impl Default for AdaptiveConfig {
     }
 }
 
-/// Samples [`AdaptiveConfig::n_texts`] texts, each with what those before it have taught. The last is the first of the
-/// outcome's, since it is closest to the model's distribution; the first that was sampled is a plain masked sample.
+/// Samples [`AdaptiveConfig::n_texts`] texts, each with what those before it have taught. The last is the
+/// first of the outcome's, since it is closest to the model's distribution; the first that was sampled is a
+/// plain masked sample.
 ///
 /// The prompt is read once, and each text token by token.
 ///
 /// # Errors
-/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token, or the model or the
-/// constraint fails.
+/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token, or the
+/// model or the constraint fails.
 ///
 /// # Examples
 /// ```
@@ -202,8 +203,8 @@ impl Learnt {
         Ok((id, child))
     }
 
-    /// Makes the bounds along a path follow from those below, the last node first. The end itself keeps its 1: it
-    /// is a whole text, or one that was cut off, of which nothing better is known.
+    /// Makes the bounds along a path follow from those below, the last node first. The end itself keeps its
+    /// 1: it is a whole text, or one that was cut off, of which nothing better is known.
     fn learn(&mut self, path: &[usize]) {
         for &node in path.iter().rev().skip(1) {
             let Node { children, log_unvisited, .. } = &self.nodes[node];

@@ -5,8 +5,8 @@
 //! log-likelihood / length^`length_exponent`.
 //!
 //! The search ends when enough texts are finished and no text in progress has a better score than the worst
-//! of them (at its present length, or at the length most favourable to it: [`BeamConfig::is_patient`]), or when
-//! no text is in progress any more.
+//! of them (at its present length, or at the length most favourable to it: [`BeamConfig::is_patient`]), or
+//! when no text is in progress any more.
 
 use maskwright_vocabulary::TokenId;
 
@@ -31,8 +31,8 @@ use crate::{
 pub struct BeamConfig {
     /// How many texts are kept, and returned at most.
     pub n_beams: usize,
-    /// Scores are log-likelihoods divided by length to this power: 0 for the likeliest text, 1 for the likeliest
-    /// per token. From 0 on.
+    /// Scores are log-likelihoods divided by length to this power: 0 for the likeliest text, 1 for the
+    /// likeliest per token. From 0 on.
     pub length_exponent: f64,
     /// Whether to go on until no text in progress can still become better than the finished ones.
     pub is_patient: bool,
@@ -69,8 +69,8 @@ struct Extension {
 /// many sequences as beams.
 ///
 /// # Errors
-/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of any text in
-/// progress, or the model or the constraint fails.
+/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of any text
+/// in progress, or the model or the constraint fails.
 pub fn beam_search<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,

@@ -38,8 +38,8 @@ impl Default for BestOfConfig {
 /// [`Hypothesis::mean_likelihood`](super::Hypothesis::mean_likelihood). The prompt is read once.
 ///
 /// # Errors
-/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some text, or
-/// the model or the constraint fails.
+/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some
+/// text, or the model or the constraint fails.
 pub fn best_of<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,

@@ -181,7 +181,8 @@ impl<'a> Driver<'a> {
         })
     }
 
-    /// Notes for the outcome that a token was tried after the one of index `parent`. Returns its index, for the tokens after it.
+    /// Notes for the outcome that a token was tried after the one of index `parent`. Returns its index, for
+    /// the tokens after it.
     pub(crate) fn explore(
         &mut self,
         parent: Option<usize>,

@@ -2,17 +2,17 @@
 //!
 //! Every strategy takes a model, a constraint that it clones for each text in progress, a prompt and a
 //! [`SearchConfig`], and returns a [`SearchOutcome`]: texts, the best first. Likelihoods are the model's own,
-//! of the whole text and its end, whatever was forbidden meanwhile. Under a constraint with a token budget (the
-//! engine's `Matcher::with_max_tokens`) every prefix can be finished within the limit, so every text returned
-//! is whole unless the caller broke off.
+//! of the whole text and its end, whatever was forbidden meanwhile. Under a constraint with a token budget
+//! (the engine's `Matcher::with_max_tokens`) every prefix can be finished within the limit, so every text
+//! returned is whole unless the caller broke off.
 //!
 //! * [`beam_search`]: the likeliest of the texts that it keeps side by side.
 //! * [`tree_search`]: Monte Carlo tree search with greedy rollouts.
 //! * [`most_likely()`]: the likeliest text of all, with a proof where the search comes to its end.
 //! * [`best_of()`]: samples, the likeliest first.
-//! * [`particles()`]: samples and weights, by sequential Monte Carlo; [`adaptive_samples`]: one sample after the
-//!   other, each from a better estimate. Both approach the model's own distribution, given the language, which
-//!   masking each token alone does not.
+//! * [`particles()`]: samples and weights, by sequential Monte Carlo; [`adaptive_samples`]: one sample after
+//!   the other, each from a better estimate. Both approach the model's own distribution, given the language,
+//!   which masking each token alone does not.
 //!
 //! Costs are counted in tokens that the model reads; masks and searching are small beside it.
 //!
@@ -57,8 +57,8 @@ use crate::generate::FinishReason;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchConfig {
-    /// The most tokens of a text, end of text included. A constraint with a budget knows of it too; one without
-    /// is cut off here.
+    /// The most tokens of a text, end of text included. A constraint with a budget knows of it too; one
+    /// without is cut off here.
     pub max_tokens: usize,
     /// The ids that end a text.
     pub eos_ids: Vec<TokenId>,
@@ -94,7 +94,8 @@ pub struct Hypothesis {
     pub eos_id: Option<TokenId>,
     /// Why it ended; [`FinishReason::Cancelled`] if it was broken off.
     pub finish_reason: FinishReason,
-    /// The sum over all its tokens, end of text included, of the logarithm of the model's probability for them.
+    /// The sum over all its tokens, end of text included, of the logarithm of the model's probability for
+    /// them.
     pub log_likelihood: f64,
     /// How many tokens that sum is over.
     pub n_tokens: usize,
@@ -151,9 +152,9 @@ pub(crate) fn by_key(left: (bool, f64), right: (bool, f64)) -> std::cmp::Orderin
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// How much is done, in the unit of the strategy: tokens of the texts in progress ([`beam_search`], [`best_of()`],
-    /// [`particles()`]), tokens that are decided ([`tree_search`]), prefixes ([`most_likely()`]), texts
-    /// ([`adaptive_samples`]).
+    /// How much is done, in the unit of the strategy: tokens of the texts in progress ([`beam_search`],
+    /// [`best_of()`], [`particles()`]), tokens that are decided ([`tree_search`]), prefixes
+    /// ([`most_likely()`]), texts ([`adaptive_samples`]).
     pub n_done: usize,
     /// The most it can become. Most searches end earlier.
     pub n_total: usize,
@@ -186,8 +187,8 @@ pub type OnProgress<'a> = dyn FnMut(&Progress<'_>) -> ControlFlow<()> + 'a;
 pub struct SearchOutcome {
     /// The texts, the best first: whole ones before others.
     pub texts: Vec<Hypothesis>,
-    /// The tokens that the search followed (not those that it only weighed), as a tree: each comes after its parent. Those of all texts are in
-    /// it.
+    /// The tokens that the search followed (not those that it only weighed), as a tree: each comes after its
+    /// parent. Those of all texts are in it.
     pub explored: Vec<ExploredToken>,
     /// How many tokens the model has read, the prompt included.
     pub n_model_tokens: usize,
@@ -202,7 +203,8 @@ impl SearchOutcome {
         self.texts.first()
     }
 
-    /// Where the tokens of a text of this outcome are in [`explored`](SearchOutcome::explored), the end of the text included.
+    /// Where the tokens of a text of this outcome are in [`explored`](SearchOutcome::explored), the end of
+    /// the text included.
     #[must_use]
     pub fn path(&self, text: &Hypothesis) -> Vec<usize> {
         let mut path = Vec::with_capacity(text.n_tokens);

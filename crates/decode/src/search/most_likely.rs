@@ -1,19 +1,19 @@
 //! The likeliest text of all: best-first search over prefixes.
 //!
-//! The likelihood of a text never rises with its length, so the first whole text to come out of a queue that is
-//! ordered by likelihood is the likeliest (uniform-cost search). Prefixes that come out before it are asked of the
-//! model, each once. The queue holds, for each prefix asked about, only its likeliest token that is still to come,
-//! so it grows by one entry a pop.
+//! The likelihood of a text never rises with its length, so the first whole text to come out of a queue that
+//! is ordered by likelihood is the likeliest (uniform-cost search). Prefixes that come out before it are
+//! asked of the model, each once. The queue holds, for each prefix asked about, only its likeliest token that
+//! is still to come, so it grows by one entry a pop.
 //!
-//! The greedy text is written first, so that there is an answer when the caller breaks off. It costs at most as many
-//! questions as it has tokens, and most of them would be asked anyway.
+//! The greedy text is written first, so that there is an answer when the caller breaks off. It costs at most
+//! as many questions as it has tokens, and most of them would be asked anyway.
 //!
 //! Exponential at worst: a flat distribution over long texts cannot be searched. So the number of prefixes is
-//! limited. If the limit comes first, the answer is the likelier of two: the greedy text, and the greedy completion of
-//! the likeliest prefix left. With a budget of tokens all of this is within the budget.
+//! limited. If the limit comes first, the answer is the likelier of two: the greedy text, and the greedy
+//! completion of the likeliest prefix left. With a budget of tokens all of this is within the budget.
 //!
-//! Rejected: pruning by a beam's result. It saves memory for entries that would never come out, but no question to
-//! the model.
+//! Rejected: pruning by a beam's result. It saves memory for entries that would never come out, but no
+//! question to the model.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -70,8 +70,9 @@ pub struct MostLikely {
     pub outcome: SearchOutcome,
     /// Whether no whole text is likelier.
     pub is_proven: bool,
-    /// Whether the search came to its end, rather than to the limit on prefixes or to a `Break`. If it did and there is no
-    /// proof, a likelier text may have a token that [`MostLikelyConfig::n_children`] left out.
+    /// Whether the search came to its end, rather than to the limit on prefixes or to a `Break`. If it did
+    /// and there is no proof, a likelier text may have a token that [`MostLikelyConfig::n_children`] left
+    /// out.
     pub is_searched: bool,
 }
 
@@ -115,12 +116,12 @@ impl PartialEq for Entry {
 impl Eq for Entry {}
 
 /// The text of the largest log-likelihood, its end included, among those that `constraint` allows and
-/// [`SearchConfig::max_tokens`] has room for. Texts that are cut off do not count, unless the caller or the limit on
-/// prefixes ends the search before a whole one is found.
+/// [`SearchConfig::max_tokens`] has room for. Texts that are cut off do not count, unless the caller or the
+/// limit on prefixes ends the search before a whole one is found.
 ///
 /// # Errors
-/// If the prompt is empty or too long, a setting is out of range, no text can be finished, or the model or the
-/// constraint fails.
+/// If the prompt is empty or too long, a setting is out of range, no text can be finished, or the model or
+/// the constraint fails.
 pub fn most_likely<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
@@ -179,8 +180,8 @@ struct Run<'a, 'm, C> {
 }
 
 impl<C: Constraint + Clone> Run<'_, '_, C> {
-    /// Asks about prefixes, the likeliest first, until no text in the queue can be likelier than the best; false if
-    /// the caller or the limit on prefixes ends it before.
+    /// Asks about prefixes, the likeliest first, until no text in the queue can be likelier than the best;
+    /// false if the caller or the limit on prefixes ends it before.
     fn search(&mut self) -> Result<bool, DecodeError> {
         while !self.is_cancelled
             && let Some(entry) = self.queue.pop()
@@ -254,7 +255,8 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         self.best.as_ref().filter(|best| best.is_complete())
     }
 
-    /// Keeps a text if it is the best: a whole one before others, then the likelier. Of two that are cut off, the longer.
+    /// Keeps a text if it is the best: a whole one before others, then the likelier. Of two that are cut off,
+    /// the longer.
     fn keep(&mut self, tokens: Vec<TokenId>, reason: FinishReason, log_likelihood: f64) {
         let text = self.driver.hypothesis(tokens, reason, log_likelihood);
         let key = |text: &Hypothesis| text.sort_key(text.log_likelihood);
@@ -305,7 +307,8 @@ impl<C: Constraint + Clone> Run<'_, '_, C> {
         Some(Entry { log_likelihood: log_likelihood + log_probability, prefix, rank })
     }
 
-    /// The text of an entry, whether it has ended, and the index of its last token among those that were tried.
+    /// The text of an entry, whether it has ended, and the index of its last token among those that were
+    /// tried.
     fn text(&mut self, entry: &Entry) -> Result<(Vec<TokenId>, Step, Option<usize>), DecodeError> {
         let &Prefix { ref tokens, ref likeliest, explored: parent, .. } = &self.prefixes[entry.prefix];
         let mut constraint = self.constraint.clone();

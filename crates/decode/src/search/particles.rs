@@ -1,15 +1,15 @@
 //! Sequential Monte Carlo: many samples side by side that stand together for the model's own distribution,
 //! given the language.
 //!
-//! Masking each token alone samples from q(text) = Π p(token | before) / mass(before), where the mass is what the
-//! model gave to all allowed tokens. The distribution wanted is p(text | text in the language), which is
-//! proportional to q(text) · Π mass(before). So each text (a *particle*) carries the product of its masses as a
-//! weight, and where the weights have become uneven (the effective sample size (Σ w)² / Σ w² is small), the
+//! Masking each token alone samples from q(text) = Π p(token | before) / mass(before), where the mass is what
+//! the model gave to all allowed tokens. The distribution wanted is p(text | text in the language), which is
+//! proportional to q(text) · Π mass(before). So each text (a *particle*) carries the product of its masses as
+//! a weight, and where the weights have become uneven (the effective sample size (Σ w)² / Σ w² is small), the
 //! particles are drawn anew by their weights: hopeless ones vanish, promising ones are continued twice.
 //! (Gordon, Salmond, Smith 1993; for constrained language models Lew et al. 2023, Loula et al. 2025.)
 //!
-//! Exact as the number of particles grows. Rejected: multinomial resampling, whose noise is larger than that of
-//! the systematic one used here.
+//! Exact as the number of particles grows. Rejected: multinomial resampling, whose noise is larger than that
+//! of the systematic one used here.
 
 use maskwright_vocabulary::TokenId;
 use rand::{Rng, SeedableRng, distr::Distribution, distr::weighted::WeightedIndex};
@@ -38,8 +38,8 @@ pub struct ParticlesConfig {
     pub n_particles: usize,
     /// The temperature of the model's distribution; above 0.
     pub temperature: f32,
-    /// Particles are drawn anew where the effective sample size is below this share of their number: 0 never, 1
-    /// whenever weights differ.
+    /// Particles are drawn anew where the effective sample size is below this share of their number: 0 never,
+    /// 1 whenever weights differ.
     pub resample_below: f64,
     /// The start of the random draws.
     pub seed: u64,
@@ -70,19 +70,20 @@ impl Default for ParticlesConfig {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Particles {
-    /// The texts, whole ones before others. The first is drawn by weight; the others are in no order of likelihood.
+    /// The texts, whole ones before others. The first is drawn by weight; the others are in no order of
+    /// likelihood.
     pub outcome: SearchOutcome,
     /// How much each text counts.
     pub weights: Vec<f64>,
 }
 
-/// Weighted samples: the weights of equal texts, added up, approach the probability of the text under the model,
-/// given that the text is in the language (and within its budget). So does the probability that a text comes first.
-/// If the caller breaks off, texts may be unfinished.
+/// Weighted samples: the weights of equal texts, added up, approach the probability of the text under the
+/// model, given that the text is in the language (and within its budget). So does the probability that a text
+/// comes first. If the caller breaks off, texts may be unfinished.
 ///
 /// # Errors
-/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some text, or
-/// the model or the constraint fails.
+/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some
+/// text, or the model or the constraint fails.
 pub fn particles<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,
@@ -120,7 +121,8 @@ pub fn particles<C: Constraint + Clone>(
     Ok(Particles { outcome: driver.into_outcome(texts, is_cancelled), weights })
 }
 
-/// Puts whole texts before others, and first of all one that is drawn by weight, from the whole texts if there are any.
+/// Puts whole texts before others, and first of all one that is drawn by weight, from the whole texts if
+/// there are any.
 fn drawn_first(mut weighed: Vec<(Hypothesis, f64)>, rng: &mut ChaCha8Rng) -> Vec<(Hypothesis, f64)> {
     weighed.sort_by_key(|(text, _)| !text.is_complete());
     let n_whole = weighed.iter().filter(|(text, _)| text.is_complete()).count();

@@ -14,7 +14,8 @@ use crate::{
     sampler::Sampler,
 };
 
-/// A text in progress, or one that has ended. The sequence of one in progress has read all but its last token.
+/// A text in progress, or one that has ended. The sequence of one in progress has read all but its last
+/// token.
 #[derive(Clone)]
 pub(crate) struct Member<C> {
     constraint: C,
@@ -24,8 +25,8 @@ pub(crate) struct Member<C> {
     /// Its last token among those that were tried.
     explored: Option<usize>,
     ended: Option<FinishReason>,
-    /// The logarithm of what the model gave to the allowed tokens, all positions multiplied, since it was last
-    /// set to 0.
+    /// The logarithm of what the model gave to the allowed tokens, all positions multiplied, since it was
+    /// last set to 0.
     pub(crate) log_weight: f64,
 }
 
@@ -109,7 +110,8 @@ impl<C: Constraint + Clone> Population<C> {
         Ok(())
     }
 
-    /// Member i of the new population is a copy of member `sources[i]` of the old one; the others are forgotten.
+    /// Member i of the new population is a copy of member `sources[i]` of the old one; the others are
+    /// forgotten.
     pub(crate) fn replace(&mut self, driver: &mut Driver<'_>, sources: &[usize]) -> Result<(), DecodeError> {
         let mut is_taken = vec![false; self.members.len()];
         let mut next = Vec::with_capacity(sources.len());

@@ -1,7 +1,7 @@
 //! One row of logits under a mask, as probabilities.
 //!
-//! NaN counts as minus infinity and plus infinity as the largest finite number, as in the sampler. Sums are in
-//! `f64`, relative to the largest logit. Each question is one pass over the vocabulary.
+//! NaN counts as minus infinity and plus infinity as the largest finite number, as in the sampler. Sums are
+//! in `f64`, relative to the largest logit. Each question is one pass over the vocabulary.
 
 use std::cmp::Ordering;
 

@@ -50,8 +50,9 @@ impl Strategy {
     /// The names there are.
     pub const NAMES: [&'static str; 6] = ["best-of", "beam", "mcts", "likeliest", "smc", "asap"];
 
-    /// The search of a name, with `tries` texts, beams, trials, beginnings of texts or particles; by default as many as
-    /// its configuration has. `sampler` is for those that draw at random; `smc` and `asap` take its temperature and seed.
+    /// The search of a name, with `tries` texts, beams, trials, beginnings of texts or particles; by default
+    /// as many as its configuration has. `sampler` is for those that draw at random; `smc` and `asap` take
+    /// its temperature and seed.
     #[must_use]
     pub fn named(name: &str, tries: Option<NonZeroUsize>, sampler: SamplerConfig) -> Option<Strategy> {
         let tries = |default: usize| tries.map_or(default, NonZeroUsize::get);
@@ -85,7 +86,8 @@ impl Strategy {
         })
     }
 
-    /// Searches; with the proof that the first text is the likeliest, where that is what the strategy looks for.
+    /// Searches; with the proof that the first text is the likeliest, where that is what the strategy looks
+    /// for.
     ///
     /// # Errors
     /// As the search's.

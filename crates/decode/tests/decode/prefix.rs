@@ -1,4 +1,5 @@
-//! [`PrefixConstraint`] against its naive twin: the finite language with the prefix put in front of each word.
+//! [`PrefixConstraint`] against its naive twin: the finite language with the prefix put in front of each
+//! word.
 
 use crate::support::{EOS, Words, tokens};
 use maskwright_decode::{Constraint, PrefixConstraint, is_allowed, mask_len};

@@ -87,8 +87,8 @@ fn a_hole_of_any_length_is_ended_after_the_limit() {
     }
 }
 
-/// A hole took the whole context, and then there was no room to end it; nor if 5 tokens were needed, 8 were tried, and 6
-/// were there.
+/// A hole took the whole context, and then there was no room to end it; nor if 5 tokens were needed, 8 were
+/// tried, and 6 were there.
 #[test]
 fn a_hole_leaves_room_for_its_end() {
     let mut model = Spy::new(N_VOCAB, 12, 1);

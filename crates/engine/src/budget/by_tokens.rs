@@ -1,11 +1,12 @@
 //! Completions found by trying tokens.
 //!
-//! When: no completion is known whose tokens would be accepted. A part of the text has a limit of its own on tokens, so where tokens begin matters; not every
-//! byte is a token (stop tokens that are text, small vocabularies), so that what completes a text may have no spelling; or a lexer reads no short text
-//! as it was meant.
+//! When: no completion is known whose tokens would be accepted. A part of the text has a limit of its own on
+//! tokens, so where tokens begin matters; not every byte is a token (stop tokens that are text, small
+//! vocabularies), so that what completes a text may have no spelling; or a lexer reads no short text as it
+//! was meant.
 //!
-//! An example: `\n` is a stop token, and no other token but `\n\n` has that byte. Behind `a` in the grammar `a(\n\n|\nb)`, `\n\n` is the only way, which
-//! is found by trying tokens.
+//! An example: `\n` is a stop token, and no other token but `\n\n` has that byte. Behind `a` in the grammar
+//! `a(\n\n|\nb)`, `\n\n` is the only way, which is found by trying tokens.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +21,8 @@ use crate::parser::ConfigId;
 
 /// The most tokens that one search tries, over the masks of all configurations.
 const MAX_TRIED: usize = 1_000_000;
-/// A thread of the parser takes as long as so many tokens. Where rules go ever deeper, threads grow with the text.
+/// A thread of the parser takes as long as so many tokens. Where rules go ever deeper, threads grow with the
+/// text.
 const TOKENS_PER_THREAD: usize = 32;
 /// The most configurations that a search visits.
 const MAX_PLACES: usize = 5_000;
@@ -50,7 +52,8 @@ pub(super) trait Walk {
     /// Whether the text may end.
     fn is_complete(&self, config: ConfigId) -> bool;
 
-    /// The tokens of a configuration's mask by the configuration after them, in order of their first tokens; and whether these are all.
+    /// The tokens of a configuration's mask by the configuration after them, in order of their first tokens;
+    /// and whether these are all.
     fn groups(&mut self, config: ConfigId) -> Result<(TokenGroups, bool), EngineError>;
 
     /// About how much is left to be read of the text.
@@ -90,7 +93,8 @@ pub(super) fn search(walk: &mut dyn Walk, config: ConfigId) -> Result<Found, Eng
             let Some(first) = tokens.first().filter(|_| !before.contains_key(next)) else {
                 continue;
             };
-            // Numbers of configurations depend on what was asked before, the order in which they are met does not.
+            // Numbers of configurations depend on what was asked before, the order in which they are met does
+            // not.
             let number = before.len();
             before.insert(*next, (place, first));
             let left = walk.n_left(*next)?;

@@ -1,7 +1,8 @@
 //! Texts as chains of words, and the fewest tokens that spell them.
 //!
-//! An example: `]`, behind which comes `}`. Beside each byte stands the fewest tokens that spell the text from there, so a token
-//! `]}` makes this text one token long. Words are put before what comes behind them, so texts that end alike share their ends.
+//! An example: `]`, behind which comes `}`. Beside each byte stands the fewest tokens that spell the text
+//! from there, so a token `]}` makes this text one token long. Words are put before what comes behind them,
+//! so texts that end alike share their ends.
 
 use maskwright_automata::meter;
 use maskwright_vocabulary::Trie;
@@ -15,8 +16,8 @@ const UNITS_PER_NODE: u64 = 1;
 /// Texts of more bytes are not made.
 const MAX_BYTES: u32 = 1 << 18;
 
-/// A fingerprint of a text, the same however its parts are grouped. Two texts with one fingerprint are taken for equal: then an answer could depend
-/// on what was asked before, but would still be right.
+/// A fingerprint of a text, the same however its parts are grouped. Two texts with one fingerprint are taken
+/// for equal: then an answer could depend on what was asked before, but would still be right.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Print {
     hash: u64,

@@ -1,15 +1,18 @@
 //! Which way to the end of a rule is taken where a text is to be completed, by state.
 //!
-//! An example: from the start of `"[" [value ("," value)*] "]"` the way is `[`, then `]`, of two words; from behind the comma it is a value,
-//! then `]`.
+//! An example: from the start of `"[" [value ("," value)*] "]"` the way is `[`, then `]`, of two words; from
+//! behind the comma it is a value, then `]`.
 //!
-//! The way is one of those whose words take the fewest tokens, each word spelled by itself. Such a way need not have the fewest tokens when it is
-//! spelled as a whole (`rests`), but is near to it (`research/limits` compares). It is found by a shortest-path search in which a rule that is called
-//! is searched once for all its callers ([`Search`]), so of a large grammar only ways are looked at that are no longer than the answer.
+//! The way is one of those whose words take the fewest tokens, each word spelled by itself. Such a way need
+//! not have the fewest tokens when it is spelled as a whole (`rests`), but is near to it (`research/limits`
+//! compares). It is found by a shortest-path search in which a rule that is called is searched once for all
+//! its callers ([`Search`]), so of a large grammar only ways are looked at that are no longer than the
+//! answer.
 //!
-//! **One answer.** Ties go to the way whose text has the least [`Print`]. States and their numbers depend on what was asked before, texts do not. So
-//! the choice is a function of the grammar. It can be made because all ties are known when it is: every step costs something, so what is on a
-//! shortest way is taken from the queue before its end is.
+//! **One answer.** Ties go to the way whose text has the least [`Print`]. States and their numbers depend on
+//! what was asked before, texts do not. So the choice is a function of the grammar. It can be made because
+//! all ties are known when it is: every step costs something, so what is on a shortest way is taken from the
+//! queue before its end is.
 //!
 //! **Lists in any order** are read as they are listed, as far as members must come: 2^n orders are not tried.
 
@@ -38,7 +41,8 @@ const MAX_TOKENS: u64 = 1 << 18;
 /// What a byte counts in a word that no tokens spell by itself: as part of the text around it they may.
 const TOKENS_PER_LOST_BYTE: u64 = 1 << 12;
 
-/// Of lists in any order with more sets of items than this, one order is looked at even if only one member must come.
+/// Of lists in any order with more sets of items than this, one order is looked at even if only one member
+/// must come.
 const MAX_SETS: u32 = 256;
 
 /// What a way costs: tokens in the upper half, steps in the lower.
@@ -74,7 +78,8 @@ const END: Choice = Choice { step: Step::End, cost: 0, print: Print::EMPTY };
 #[derive(Clone, Debug)]
 pub(super) enum Written {
     Word(Word),
-    /// Some word of at most so many bytes, each of which is a token: which one depends on what was there. See [`rests_but`](maskwright_automata::Regex::rests_but).
+    /// Some word of at most so many bytes, each of which is a token: which one depends on what was there. See
+    /// [`rests_but`](maskwright_automata::Regex::rests_but).
     Some(u32),
 }
 
@@ -176,10 +181,11 @@ impl Choices {
     }
 }
 
-/// The search for one state's choice. Its items are pairs of a part, which is a state whose way to the end is looked for, and a state on that way.
+/// The search for one state's choice. Its items are pairs of a part, which is a state whose way to the end is
+/// looked for, and a state on that way.
 ///
-/// Items are taken by the cost since the beginning of their part. A part that is called at cost c begins at 0, but serves its caller at c or
-/// more. So whatever is taken is final (Knuth 1977).
+/// Items are taken by the cost since the beginning of their part. A part that is called at cost c begins at
+/// 0, but serves its caller at c or more. So whatever is taken is final (Knuth 1977).
 struct Search {
     parts: Vec<Part>,
     /// Where each begins.
@@ -206,7 +212,8 @@ struct Item {
     before: Vec<(ExprId, Step)>,
 }
 
-/// What is to be looked at, in order: the cost, the part, a state, and whether its part ends with it at that cost.
+/// What is to be looked at, in order: the cost, the part, a state, and whether its part ends with it at that
+/// cost.
 type Queued = (Cost, u32, ExprId, bool);
 
 impl Search {

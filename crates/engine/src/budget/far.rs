@@ -1,24 +1,27 @@
 //! Limits that are far: every token fits, and nothing need be known of single ones.
 //!
-//! **Bound.** After any token from a configuration, let each terminal be finished by a short word, byte by byte, and each
-//! rule by the fewest such bytes. That takes at most r + u + p + s bytes, and a token for the end, where r is the most that is left of any
-//! terminal ([`rests`](maskwright_automata::Regex::rests)), u of any rule, s of the rules on the configuration's stack, and p of the
-//! callers of the rules that the token begins: with a byte a terminal may begin, and with that nested rules, whose callers have bytes left; p is the
-//! largest sum of these over the bytes of a token.
-//! If every byte is a token, that many tokens complete the text. So where more are left, the mask is the one without a limit.
+//! **Bound.** After any token from a configuration, let each terminal be finished by a short word, byte by
+//! byte, and each rule by the fewest such bytes. That takes at most r + u + p + s bytes, and a token for the
+//! end, where r is the most that is left of any terminal ([`rests`](maskwright_automata::Regex::rests)), u of
+//! any rule, s of the rules on the configuration's stack, and p of the callers of the rules that the token
+//! begins: with a byte a terminal may begin, and with that nested rules, whose callers have bytes left; p is
+//! the largest sum of these over the bytes of a token. If every byte is a token, that many tokens complete
+//! the text. So where more are left, the mask is the one without a limit.
 //!
-//! An example: a text within `{"a": [1, 2` needs at most `]` and `}`, and a token may open some more brackets. With 500 tokens
-//! left nobody need count.
+//! An example: a text within `{"a": [1, 2` needs at most `]` and `}`, and a token may open some more
+//! brackets. With 500 tokens left nobody need count.
 //!
-//! Proof. A token's bytes go on in a terminal that was begun or begin others. What is on the stack after them is part of
-//! what was there, or was put there at one of those places; the rule on top is in some state, and some terminal is
-//! in the middle of something. ∎
+//! Proof. A token's bytes go on in a terminal that was begun or begin others. What is on the stack after them
+//! is part of what was there, or was put there at one of those places; the rule on top is in some state, and
+//! some terminal is in the middle of something. ∎
 //!
-//! **Watches.** What a watch [tells apart](maskwright_grammar::Watch::apart) it refuses no more often than it has kept something, so where a
-//! terminal begins what it watches, words are counted that are long enough to leave one ([`rests_but`](maskwright_automata::Regex::rests_but)). Then every text that can be
-//! completed at all has a completion within the bound, and again the mask is the one without a limit.
+//! **Watches.** What a watch [tells apart](maskwright_grammar::Watch::apart) it refuses no more often than it
+//! has kept something, so where a terminal begins what it watches, words are counted that are long enough to
+//! leave one ([`rests_but`](maskwright_automata::Regex::rests_but)). Then every text that can be completed at
+//! all has a completion within the bound, and again the mask is the one without a limit.
 //!
-//! The bound is some hundred tokens for JSON, where the least number is some ten; it takes a number for each stack node.
+//! The bound is some hundred tokens for JSON, where the least number is some ten; it takes a number for each
+//! stack node.
 
 use std::collections::VecDeque;
 
@@ -69,8 +72,8 @@ impl Far {
         !matches!(self, Far::Unknown)
     }
 
-    /// Whether every token that the grammar allows, and the watch if there is one, can be completed within `n_left` tokens, the
-    /// token itself and EOS included; if not, that is not known.
+    /// Whether every token that the grammar allows, and the watch if there is one, can be completed within
+    /// `n_left` tokens, the token itself and EOS included; if not, that is not known.
     pub(crate) fn is_far(
         &mut self,
         parser: &mut Parser,
@@ -309,7 +312,8 @@ fn rests(
     }
 }
 
-/// The most tokens that complete a terminal from one of its residues if each byte is one; [`NEVER`] if that is not known.
+/// The most tokens that complete a terminal from one of its residues if each byte is one; [`NEVER`] if that
+/// is not known.
 ///
 /// # Errors
 /// If the call is out of work.

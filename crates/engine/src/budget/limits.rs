@@ -1,7 +1,7 @@
 //! Limits on tokens, whatever reads the text.
 //!
-//! Over bytes and over the tokens of a lexer, completions are found in two ways ([`ByteLimits`], [`LexedBudget`]). Both answer the same
-//! questions.
+//! Over bytes and over the tokens of a lexer, completions are found in two ways ([`ByteLimits`],
+//! [`LexedBudget`]). Both answer the same questions.
 
 use maskwright_vocabulary::TokenId;
 
@@ -46,7 +46,8 @@ impl LimitsMemo {
         }
     }
 
-    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if no such completion is known, although there may be one.
+    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if no such completion is
+    /// known, although there may be one.
     ///
     /// # Errors
     /// As [`least`](LimitsMemo::least).
@@ -81,7 +82,8 @@ impl LimitsMemo {
         }
     }
 
-    /// The mask with `n_left` tokens left, EOS included; `None` if it is that without a limit. A bound may be empty.
+    /// The mask with `n_left` tokens left, EOS included; `None` if it is that without a limit. A bound may be
+    /// empty.
     ///
     /// # Errors
     /// As [`least`](LimitsMemo::least).

@@ -1,16 +1,18 @@
 //! Limits on tokens over bytes.
 //!
-//! A token is allowed if a completion after it is known that fits ([`Rests`]). Whether one does is asked in this order:
+//! A token is allowed if a completion after it is known that fits ([`Rests`]). Whether one does is asked in
+//! this order:
 //!
 //! * of the limit alone: is it so far that every token fits (`far`)?
 //! * of all tokens of the mask together, without telling them apart (`highest`);
 //! * of groups of tokens that go on alike (`profiles`).
 //!
-//! Where not every completion that is chosen can be used, since a part has a limit of its own on tokens, or not every byte is a token, the last two are
-//! replaced by a walk over tokens, each stepped through (`by_tokens`).
+//! Where not every completion that is chosen can be used, since a part has a limit of its own on tokens, or
+//! not every byte is a token, the last two are replaced by a walk over tokens, each stepped through
+//! (`by_tokens`).
 //!
-//! A mask that lacks tokens by this is a bound: they could fit by completions that are not looked for. A session adds the next token of the
-//! completion that fits, so no mask is empty (`session::matcher::masks`).
+//! A mask that lacks tokens by this is a bound: they could fit by completions that are not looked for. A
+//! session adds the next token of the completion that fits, so no mask is empty (`session::matcher::masks`).
 
 mod by_tokens;
 mod highest;
@@ -100,7 +102,8 @@ impl ByteLimits {
         Ok(plus(least, end_cost(reader)))
     }
 
-    /// Whether at most `n_left` tokens complete the text, EOS included: `None` if no such completion is known, although there may be one.
+    /// Whether at most `n_left` tokens complete the text, EOS included: `None` if no such completion is
+    /// known, although there may be one.
     ///
     /// # Errors
     /// As [`least`](ByteLimits::least).
@@ -159,7 +162,8 @@ impl ByteLimits {
         self.rests(&reader.parser, ways).completion(&mut reader.parser, config)
     }
 
-    /// The mask with `n_left` tokens left, EOS included; `None` if it is that without a limit. A bound may be empty.
+    /// The mask with `n_left` tokens left, EOS included; `None` if it is that without a limit. A bound may be
+    /// empty.
     ///
     /// # Errors
     /// As [`least`](ByteLimits::least).
@@ -190,7 +194,8 @@ impl ByteLimits {
         Ok(Some((Arc::new(mask), status)))
     }
 
-    /// Adds tokens to `mask` that leave enough room for a completion within `n_left` tokens, of those that are known to be allowed.
+    /// Adds tokens to `mask` that leave enough room for a completion within `n_left` tokens, of those that
+    /// are known to be allowed.
     ///
     /// # Errors
     /// If the call is out of work; what was added is right.
@@ -207,7 +212,8 @@ impl ByteLimits {
         }
     }
 
-    /// The completions of some kind. They start anew when they have grown beyond their limit, which changes no answer.
+    /// The completions of some kind. They start anew when they have grown beyond their limit, which changes
+    /// no answer.
     fn rests(&mut self, parser: &Parser, ways: Ways) -> &mut Rests {
         let rests = &mut self.rests[ways as usize];
         if rests.as_ref().is_some_and(|rests| rests.is_full()) {
@@ -216,8 +222,8 @@ impl ByteLimits {
         rests.get_or_insert_with(|| Box::new(Rests::new(ways, &parser.shared.vocabulary)))
     }
 
-    /// Whether whatever completes a text can be used: each byte that texts can have is a token, and no part limits its tokens. Then masks are read from
-    /// profiles, else from groups of tokens.
+    /// Whether whatever completes a text can be used: each byte that texts can have is a token, and no part
+    /// limits its tokens. Then masks are read from profiles, else from groups of tokens.
     pub(crate) fn is_plain(&mut self, reader: &BytesReader) -> bool {
         *self.is_plain.get_or_insert_with(|| {
             let parser = &reader.parser;

@@ -1,7 +1,9 @@
-//! The profile of a configuration: its allowed tokens by the number of tokens that complete the text after each.
+//! The profile of a configuration: its allowed tokens by the number of tokens that complete the text after
+//! each.
 //!
-//! The masks of all limits are read from it: with N tokens left, those tokens are allowed whose number is below N. If after
-//! `[1` the profile is `]`: 1, `1`: 2, `,`: 3, then with 3 tokens left `]` and `1` are allowed. (There is no token `1]` here; with one, `,` would stand at 2.)
+//! The masks of all limits are read from it: with N tokens left, those tokens are allowed whose number is
+//! below N. If after `[1` the profile is `]`: 1, `1`: 2, `,`: 3, then with 3 tokens left `]` and `1` are
+//! allowed. (There is no token `1]` here; with one, `,` would stand at 2.)
 
 use crate::ground::{MaskBuilder, MaskForm, NEVER};
 
@@ -17,8 +19,8 @@ impl Profile {
         Profile { groups }
     }
 
-    /// The number of tokens that completes the text whichever allowed token comes next; `None` if some cannot be
-    /// completed.
+    /// The number of tokens that completes the text whichever allowed token comes next; `None` if some cannot
+    /// be completed.
     pub(crate) fn most(&self) -> Option<u32> {
         self.groups.last().map_or(Some(0), |&(cost, _)| (cost != NEVER).then_some(cost))
     }

@@ -1,13 +1,14 @@
 //! What is left of a text: one completion of it, and the fewest tokens that spell that.
 //!
-//! An example: within `{"a":[1` the terminal in progress may end, then `]` and `}` come: a chain of words ([`Chains`]), whose end is shared by the texts
-//! that go on alike.
+//! An example: within `{"a":[1` the terminal in progress may end, then `]` and `}` come: a chain of words
+//! ([`Chains`]), whose end is shared by the texts that go on alike.
 //!
-//! Which words end the rule on top is decided by its state ([`Choices`]), and what comes after it by the stack: of several frames, the one whose rest
-//! takes the fewest tokens, and of those the one with the least [`Print`].
+//! Which words end the rule on top is decided by its state ([`Choices`]), and what comes after it by the
+//! stack: of several frames, the one whose rest takes the fewest tokens, and of those the one with the least
+//! [`Print`].
 //!
-//! Over bytes, whatever tokens spell a completion are accepted one after the other. So the number of tokens is an upper bound on what
-//! completes the text, and the tokens themselves are a way.
+//! Over bytes, whatever tokens spell a completion are accepted one after the other. So the number of tokens
+//! is an upper bound on what completes the text, and the tokens themselves are a way.
 
 use maskwright_automata::meter;
 use maskwright_grammar::{ExprId, ExprPool};
@@ -63,7 +64,8 @@ impl Rests {
         }
     }
 
-    /// How many tokens complete the text, without one for its end; [`NEVER`] if no completion is known. A text that may end takes none.
+    /// How many tokens complete the text, without one for its end; [`NEVER`] if no completion is known. A
+    /// text that may end takes none.
     ///
     /// # Errors
     /// If the call is out of work, or must be made again.
@@ -84,7 +86,8 @@ impl Rests {
         Ok(least)
     }
 
-    /// The same for one reading, which goes on with its terminal; [`NEVER`] where that may end, since other readings begin there.
+    /// The same for one reading, which goes on with its terminal; [`NEVER`] where that may end, since other
+    /// readings begin there.
     ///
     /// # Errors
     /// As [`least`](Rests::least).
@@ -123,7 +126,8 @@ impl Rests {
         Ok(fewest[0])
     }
 
-    /// How many tokens complete the text from the end of the terminal that a thread reads, where a token ends.
+    /// How many tokens complete the text from the end of the terminal that a thread reads, where a token
+    /// ends.
     ///
     /// # Errors
     /// As [`least`](Rests::least).

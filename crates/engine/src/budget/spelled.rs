@@ -9,7 +9,8 @@ use crate::ground::{NEVER, plus};
 /// Units of work that a node of the token trie takes.
 const UNITS_PER_NODE: u64 = 1;
 
-/// From each place of a text, the fewest tokens that spell the rest of it, and where the longest one that begins them ends. Symbols are tokens here.
+/// From each place of a text, the fewest tokens that spell the rest of it, and where the longest one that
+/// begins them ends. Symbols are tokens here.
 fn numbers(trie: &Trie, text: &[u8]) -> Result<Vec<(u32, usize)>, EngineError> {
     let mut numbers = vec![(NEVER, 0); text.len() + 1];
     numbers[text.len()].0 = 0;

@@ -1,7 +1,8 @@
 //! Words that complete terminals.
 //!
-//! Mostly that is the shortest word: `"` for a string in progress. Of a terminal whose shortest word takes many tokens, such as a UUID, it is one of those
-//! with the fewest tokens, if the terminal has few residues ([`Search`]): `ffffffff` is one token, where `00000000` takes three.
+//! Mostly that is the shortest word: `"` for a string in progress. Of a terminal whose shortest word takes
+//! many tokens, such as a UUID, it is one of those with the fewest tokens, if the terminal has few residues
+//! ([`Search`]): `ffffffff` is one token, where `00000000` takes three.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,10 +22,12 @@ const UNITS_PER_BYTE: u64 = 4;
 const MAX_RESIDUES: usize = 1_024;
 /// A terminal whose shortest word takes fewer tokens is completed by that.
 const MANY_TOKENS: u32 = 4;
-/// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, in so many steps.
+/// Words of few tokens are looked for in terminals that have at most so many residues where tokens end, in so
+/// many steps.
 const MAX_ENDS: usize = 2_048;
 const MAX_STEPS: u64 = 200_000;
-/// Where more bytes than this may come, only these are looked at, of which vocabularies have long runs, and those of the shortest word.
+/// Where more bytes than this may come, only these are looked at, of which vocabularies have long runs, and
+/// those of the shortest word.
 const MANY_BYTES: usize = 24;
 const FILLERS: &[u8] = b" -=*_./#0aefhnorst";
 
@@ -109,7 +112,8 @@ impl Words {
         }
     }
 
-    /// The words of the fewest tokens, by residue, of a terminal whose shortest word takes many; none if it has many residues.
+    /// The words of the fewest tokens, by residue, of a terminal whose shortest word takes many; none if it
+    /// has many residues.
     ///
     /// # Errors
     /// If the call is out of work (the next one goes on from there), or the automaton reaches a limit.
@@ -140,11 +144,12 @@ impl Words {
         }
     }
 
-    /// The least of the shortest words from a residue, of those whose bytes are tokens if there are any; `None` where a limit keeps it from being
-    /// found.
+    /// The least of the shortest words from a residue, of those whose bytes are tokens if there are any;
+    /// `None` where a limit keeps it from being found.
     ///
-    /// All residues along the word learn theirs. **Lemma.** If t·v is the least of the shortest words from a residue, v is that of the residue
-    /// after t, because t·u is a word from the first for each word u from the second. ∎
+    /// All residues along the word learn theirs. **Lemma.** If t·v is the least of the shortest words from a
+    /// residue, v is that of the residue after t, because t·u is a word from the first for each word u from
+    /// the second. ∎
     ///
     /// # Errors
     /// If the call is out of work.
@@ -187,7 +192,8 @@ impl Words {
     }
 }
 
-/// The least of the shortest words from a residue whose bytes are `tokens`; `None` if there is none, or it lies behind too many residues.
+/// The least of the shortest words from a residue whose bytes are `tokens`; `None` if there is none, or it
+/// lies behind too many residues.
 fn spelled_word(
     automaton: &Automaton,
     residue: StateId,
@@ -222,7 +228,8 @@ fn spelled_word(
     Ok(None)
 }
 
-/// A search for the words of the fewest tokens from the residues of a terminal. It goes on where work has ended.
+/// A search for the words of the fewest tokens from the residues of a terminal. It goes on where work has
+/// ended.
 struct Search {
     /// Which bytes are looked at where many may come.
     fillers: ByteSet,

@@ -1,13 +1,14 @@
 //! The mask of a configuration.
 //!
 //! mask(c) contains t iff some thread of c reads all bytes of t. Threads with the same residue share a row:
-//! its inside is allowed whatever follows, and its exits are walked once, as a trie, with the configuration that
-//! stands after the terminal. Residues that few tokens can match (a key of an object) have no row; the
-//! token trie is walked with them directly, which visits about as many nodes as the literal has bytes;
-//! a single word is followed without making configurations on the way.
+//! its inside is allowed whatever follows, and its exits are walked once, as a trie, with the configuration
+//! that stands after the terminal. Residues that few tokens can match (a key of an object) have no row; the
+//! token trie is walked with them directly, which visits about as many nodes as the literal has bytes; a
+//! single word is followed without making configurations on the way.
 //!
-//! An example: after `"name": "Jo` in a string, the row of the string's residue has inside every token of plain text; a token
-//! `n",` exits with the remainder `,`, which is allowed if the grammar reads a comma after the string.
+//! An example: after `"name": "Jo` in a string, the row of the string's residue has inside every token of
+//! plain text; a token `n",` exits with the remainder `,`, which is allowed if the grammar reads a comma
+//! after the string.
 //!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
@@ -89,8 +90,8 @@ impl BytesReader {
         Ok(form)
     }
 
-    /// What the mask of `config` lacks. It is to be [made](WantedRows::make) beforehand, without
-    /// the lock of the machine, so that other sessions need not wait; a mask that misses something makes it itself.
+    /// What the mask of `config` lacks. It is to be [made](WantedRows::make) beforehand, without the lock of
+    /// the machine, so that other sessions need not wait; a mask that misses something makes it itself.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -127,8 +128,8 @@ impl BytesReader {
         Ok(wanted)
     }
 
-    /// Visits what comes after each of the tokens that the mask of `config` has, perhaps after others too, until `visit` returns `false`.
-    /// Returns whether it never did, and all were visited.
+    /// Visits what comes after each of the tokens that the mask of `config` has, perhaps after others too,
+    /// until `visit` returns `false`. Returns whether it never did, and all were visited.
     ///
     /// # Errors
     /// Those of `visit`, or if a limit is reached.
@@ -171,8 +172,8 @@ impl BytesReader {
         }
     }
 
-    /// Visits the tokens of `trie` that `config` can read, each with the configuration after it, until `visit` returns `false`. Returns
-    /// whether it never did.
+    /// Visits the tokens of `trie` that `config` can read, each with the configuration after it, until
+    /// `visit` returns `false`. Returns whether it never did.
     ///
     /// # Errors
     /// Those of `visit`, or if a limit is reached.
@@ -231,8 +232,9 @@ impl BytesReader {
         Ok(mask.finish())
     }
 
-    /// Adds the tokens that begin with words which no byte has been read of, and takes those out of `light`. Keys that may come stay
-    /// the same from one place in an object to the next, so what lies along them is kept.
+    /// Adds the tokens that begin with words which no byte has been read of, and takes those out of `light`.
+    /// Keys that may come stay the same from one place in an object to the next, so what lies along them is
+    /// kept.
     fn find_words(&mut self, light: &mut Vec<Thread>, mask: &mut MaskBuilder) -> Result<(), EngineError> {
         let vocabulary = self.parser.shared.vocabulary.clone();
         let mut others: Vec<Thread> = Vec::new();
@@ -250,8 +252,8 @@ impl BytesReader {
         Ok(())
     }
 
-    /// The exits of the row of `thread`'s residue that threads `after` the terminal may read, perhaps others too; `None` if there are too
-    /// many to list.
+    /// The exits of the row of `thread`'s residue that threads `after` the terminal may read, perhaps others
+    /// too; `None` if there are too many to list.
     fn exits(
         &mut self,
         row: &Row,
@@ -290,9 +292,9 @@ impl BytesReader {
         Ok(true)
     }
 
-    /// Finds the tokens of `exits` whose remainder `threads` (sorted) can read, some more than once. Of at most `n_rows` terminals
-    /// the rows over those exits are asked for, and then what is after them; the others are
-    /// walked: ambiguous grammars have any number of sequences of terminals for a token.
+    /// Finds the tokens of `exits` whose remainder `threads` (sorted) can read, some more than once. Of at
+    /// most `n_rows` terminals the rows over those exits are asked for, and then what is after them; the
+    /// others are walked: ambiguous grammars have any number of sequences of terminals for a token.
     fn find_beyond(
         &mut self,
         exits: &Arc<Trie>,
@@ -326,8 +328,8 @@ impl BytesReader {
         self.find(exits, &others, |tokens| found.extend_from_slice(tokens))
     }
 
-    /// Finds the tokens of `exits` whose remainder can be read after the threads of `group`. What stands around an object
-    /// is the same for all its properties, so what was found there is kept.
+    /// Finds the tokens of `exits` whose remainder can be read after the threads of `group`. What stands
+    /// around an object is the same for all its properties, so what was found there is kept.
     fn find_behind(
         &mut self,
         exits: &Arc<Trie>,
@@ -361,9 +363,9 @@ impl BytesReader {
         Ok(())
     }
 
-    /// Finds the tokens of `trie` that `threads` (sorted) can read, some more than once. As [`walk`](BytesReader::walk), but threads that
-    /// read a single word (the keys of an object) follow it byte by byte, each by itself, and make no configuration
-    /// before its end.
+    /// Finds the tokens of `trie` that `threads` (sorted) can read, some more than once. As
+    /// [`walk`](BytesReader::walk), but threads that read a single word (the keys of an object) follow it
+    /// byte by byte, each by itself, and make no configuration before its end.
     ///
     /// Right because a configuration reads what its threads read. Only the first word is followed so: where
     /// readings are ambiguous, following each by itself would take time exponential in the token.
@@ -424,7 +426,8 @@ impl BytesReader {
                     continue;
                 }
                 found(trie.tokens(child));
-                // `next_bytes` is exact, so a leaf needs no step, and where all children are leaves the bytes are enough.
+                // `next_bytes` is exact, so a leaf needs no step, and where all children are leaves the bytes
+                // are enough.
                 match trie.height(child) {
                     Some(0) => {}
                     Some(1) => {

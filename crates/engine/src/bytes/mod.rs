@@ -1,5 +1,5 @@
-//! The reader of grammars over bytes: a deterministic automaton over bytes whose states are configurations, built byte by
-//! byte as texts need it.
+//! The reader of grammars over bytes: a deterministic automaton over bytes whose states are configurations,
+//! built byte by byte as texts need it.
 //!
 //! **Invariant (correct prefix).** For a configuration c reached by bytes s: c has a thread or accepts iff
 //! some word of the language begins with s. Each thread alone has a completion: its residue is live (automata
@@ -105,8 +105,9 @@ impl BytesReader {
         Ok(Some(config))
     }
 
-    /// The configuration from which the next token is read. The token is counted in every terminal with a limit on tokens, and
-    /// readings of terminals whose limit is used up are dropped. See [`maskwright_grammar::at_most_tokens`].
+    /// The configuration from which the next token is read. The token is counted in every terminal with a
+    /// limit on tokens, and readings of terminals whose limit is used up are dropped. See
+    /// [`maskwright_grammar::at_most_tokens`].
     ///
     /// # Errors
     /// If a limit is reached.
@@ -138,8 +139,8 @@ impl BytesReader {
         Ok(begun)
     }
 
-    /// The bytes that can come after one more byte, as [`next_bytes`](BytesReader::next_bytes) of the configuration there, which is not
-    /// made; none if no word of the language goes on so.
+    /// The bytes that can come after one more byte, as [`next_bytes`](BytesReader::next_bytes) of the
+    /// configuration there, which is not made; none if no word of the language goes on so.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -268,8 +269,8 @@ pub(crate) fn bytes_of(parser: &Parser, threads: &[Thread]) -> Result<ByteSet, E
     Ok(bytes)
 }
 
-/// The error of a step by `byte`, or of a question for the next bytes. If the search was postponed, an error that asks the
-/// caller to make it.
+/// The error of a step by `byte`, or of a question for the next bytes. If the search was postponed, an error
+/// that asks the caller to make it.
 fn unless_searched(
     automaton: &Arc<Automaton>,
     residue: StateId,

@@ -1,7 +1,7 @@
 //! Tokens that are proven to be allowed, where a mask has no more work to spend.
 //!
-//! An example: the pattern has so many residues that a row takes seconds. The walk for it was ended, but the transitions that it made are kept.
-//! A token whose bytes are all among them is allowed.
+//! An example: the pattern has so many residues that a row takes seconds. The walk for it was ended, but the
+//! transitions that it made are kept. A token whose bytes are all among them is allowed.
 
 use super::BytesReader;
 use crate::EngineError;

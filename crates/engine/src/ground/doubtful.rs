@@ -5,8 +5,8 @@
 use maskwright_grammar::{Doubt, Watch};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
-/// The tokens of a vocabulary that a watch [doubts](maskwright_grammar::Watch::doubt), whatever was there or where it keeps
-/// something.
+/// The tokens of a vocabulary that a watch [doubts](maskwright_grammar::Watch::doubt), whatever was there or
+/// where it keeps something.
 #[derive(Default)]
 pub(crate) struct DoubtfulTokens {
     doubted: ByDoubt,

@@ -107,7 +107,8 @@ enum Kind {
     Unknown,
 }
 
-/// A search for a word that a call needs, to be made without the lock of its machine; then the call is made again.
+/// A search for a word that a call needs, to be made without the lock of its machine; then the call is made
+/// again.
 #[derive(Clone, Debug)]
 pub(crate) struct Search {
     pub(crate) automaton: Arc<Automaton>,
@@ -149,7 +150,8 @@ impl EngineError {
         EngineError(Kind::Automaton { terminal, error })
     }
 
-    /// Places the errors of a terminal's automaton: `automaton.step(..).map_err(EngineError::in_terminal(automaton))`.
+    /// Places the errors of a terminal's automaton:
+    /// `automaton.step(..).map_err(EngineError::in_terminal(automaton))`.
     pub(crate) fn in_terminal(automaton: &Automaton) -> impl Fn(AutomatonError) -> EngineError + Copy + '_ {
         |error| match error.is_out_of_work() {
             true => EngineError(Kind::OutOfWork),
@@ -252,7 +254,8 @@ impl EngineError {
         EngineError(Kind::TooManyCalls { limit })
     }
 
-    /// No completion of at most `limit` tokens is known, but one of so many. `needed` is `u32::MAX` if none is.
+    /// No completion of at most `limit` tokens is known, but one of so many. `needed` is `u32::MAX` if none
+    /// is.
     pub(crate) fn max_tokens_too_small(limit: usize, needed: u32, status: TokenCountStatus) -> EngineError {
         match needed {
             MANY.. => EngineError::no_tokens(needed, status),
@@ -268,8 +271,8 @@ impl EngineError {
         }
     }
 
-    /// No tokens spell the rest of any text, if `least` is `u32::MAX` and exact; else every text that was found takes too many to be counted, or none was
-    /// found.
+    /// No tokens spell the rest of any text, if `least` is `u32::MAX` and exact; else every text that was
+    /// found takes too many to be counted, or none was found.
     pub(crate) fn no_tokens(least: u32, status: TokenCountStatus) -> EngineError {
         match (least, status) {
             (NEVER, TokenCountStatus::Exact) => EngineError::cannot_be_spelled(),
@@ -356,7 +359,8 @@ impl EngineError {
         matches!(self.0, Kind::Unknown | Kind::Search(_))
     }
 
-    /// Whether the call has done as much work as it may. Nothing follows for other calls, so no answer is to be kept.
+    /// Whether the call has done as much work as it may. Nothing follows for other calls, so no answer is to
+    /// be kept.
     pub(crate) fn is_out_of_work(&self) -> bool {
         match &self.0 {
             Kind::OutOfWork => true,

@@ -108,7 +108,8 @@ mod tests {
         matcher
     }
 
-    /// A session in whose call the place is reached panics and is broken; another one of the same grammar, begun before, is not.
+    /// A session in whose call the place is reached panics and is broken; another one of the same grammar,
+    /// begun before, is not.
     fn breaks_one_session(make: fn() -> Arc<EngineGrammar>, place: &'static str) {
         let expected = ask(&mut after_text(&make()));
         let grammar = make();
@@ -181,7 +182,8 @@ mod tests {
         });
     }
 
-    /// While one session makes a row, another one of the grammar fills a mask that is known, and begins a text.
+    /// While one session makes a row, another one of the grammar fills a mask that is known, and begins a
+    /// text.
     #[test]
     fn known_masks_do_not_wait_for_rows() {
         let grammar = scannerless();

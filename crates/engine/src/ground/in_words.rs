@@ -29,9 +29,11 @@ use maskwright_automata::ByteSet;
 pub struct MatcherState {
     /// What the JSON value around the place is of, the name of a tool or tag, if it is not the whole text.
     pub within: Option<String>,
-    /// The way to the value in progress, or that is next, as a JSON pointer; `None` if the text is not that of a JSON Schema.
+    /// The way to the value in progress, or that is next, as a JSON pointer; `None` if the text is not that
+    /// of a JSON Schema.
     pub path: Option<String>,
-    /// The rules that are being read, the outermost first, as far as that is certain. Those of a JSON Schema have no names.
+    /// The rules that are being read, the outermost first, as far as that is certain. Those of a JSON Schema
+    /// have no names.
     pub rules: Vec<String>,
     /// The keywords that limit the value in progress, or that is next.
     pub keywords: Vec<StateKeyword>,
@@ -82,21 +84,25 @@ pub struct StateNext {
     pub examples: Vec<String>,
 }
 
-/// Describes places of a text by the source of its grammar, such as a schema and its keywords. Texts are those of [`Matcher::text`](crate::Matcher::text).
+/// Describes places of a text by the source of its grammar, such as a schema and its keywords. Texts are
+/// those of [`Matcher::text`](crate::Matcher::text).
 pub trait Words: Send + Sync + fmt::Debug {
     /// The place after a text; `None` if there are no words for it.
     fn place(&self, text: &[u8]) -> Option<WordsPlace>;
 
-    /// Why the first byte of `next` cannot follow `text`, as the grammar says; `None` if there are no better words than what was expected.
+    /// Why the first byte of `next` cannot follow `text`, as the grammar says; `None` if there are no better
+    /// words than what was expected.
     fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String>;
 
     /// Whether JSON values are found by the marks around them, which free text may hold as well.
     fn has_marks(&self) -> bool;
 
-    /// The names of the rules that the source's compiler makes around the user's. Messages leave them out. `None` if no rule is the user's.
+    /// The names of the rules that the source's compiler makes around the user's. Messages leave them out.
+    /// `None` if no rule is the user's.
     fn own_rules(&self) -> Option<&'static [&'static str]>;
 
-    /// The parts of a text that have a name, an outer one before those within, as far as they are known by their marks.
+    /// The parts of a text that have a name, an outer one before those within, as far as they are known by
+    /// their marks.
     fn regions(&self, text: &[u8]) -> Vec<TextRegion>;
 }
 

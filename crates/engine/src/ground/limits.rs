@@ -19,8 +19,8 @@ pub struct Limits {
     pub automaton_bytes: usize,
     /// The most readings (threads) of one text that are followed at once.
     pub max_threads: usize,
-    /// The most calls of rules that one byte may lead to, the same ones made by several readings included: what
-    /// bounds the work of a byte where readings share their stacks.
+    /// The most calls of rules that one byte may lead to, the same ones made by several readings included:
+    /// what bounds the work of a byte where readings share their stacks.
     pub max_calls: usize,
     /// Bytes that the rows shared by all grammars of a compiler may take; beyond that they are dropped and
     /// made anew when needed.
@@ -28,14 +28,15 @@ pub struct Limits {
     /// Bytes that one grammar's lazy tables (configurations, transitions, masks) may take before the
     /// memoised part is dropped.
     pub machine_bytes: usize,
-    /// Bytes that all grammars and caches of a compiler may take. Beyond that, the grammars used longest ago drop what they
-    /// have memoised, then the shared caches are dropped. What living grammars and sessions need is not dropped, and
-    /// may take more.
+    /// Bytes that all grammars and caches of a compiler may take. Beyond that, the grammars used longest ago
+    /// drop what they have memoised, then the shared caches are dropped. What living grammars and sessions
+    /// need is not dropped, and may take more.
     pub memory_bytes: usize,
-    /// Work units that one mask may take, and one call that accepts or checks tokens (its first token by itself); `None` for no limit but
-    /// the others. A unit is some 20 ns. Where they are spent, the mask has the tokens that are proven by then, and its status is
-    /// [`Bound`](crate::MaskStatus::Bound). If none is proven, one is looked for with more work. What such a mask lacks depends on what is
-    /// known already: the same mask may have more tokens later, never fewer.
+    /// Work units that one mask may take, and one call that accepts or checks tokens (its first token by
+    /// itself); `None` for no limit but the others. A unit is some 20 ns. Where they are spent, the mask has
+    /// the tokens that are proven by then, and its status is [`Bound`](crate::MaskStatus::Bound). If none is
+    /// proven, one is looked for with more work. What such a mask lacks depends on what is known already: the
+    /// same mask may have more tokens later, never fewer.
     pub mask_work: Option<u64>,
 }
 
@@ -66,9 +67,10 @@ pub struct Options {
     /// A residue whose first bytes lead to at most so many nodes of the token trie has no row.
     pub light_nodes: usize,
     /// The most exits (token, place) that a row lists; with more, they are listed by first byte, or the trie
-    /// is walked. An exit takes some 120 bytes and 0.4 us. The rows of strings, numbers and punctuation have at
-    /// most a few thousand. After white space every token that begins with a space is an exit, half of a vocabulary,
-    /// in a row for each count of spaces: the default is between the two, for small vocabularies as for large ones.
+    /// is walked. An exit takes some 120 bytes and 0.4 us. The rows of strings, numbers and punctuation have
+    /// at most a few thousand. After white space every token that begins with a space is an exit, half of a
+    /// vocabulary, in a row for each count of spaces: the default is between the two, for small vocabularies
+    /// as for large ones.
     pub max_exits: usize,
     /// When there are rows over the exits of a row.
     pub exit_rows: ExitRows,

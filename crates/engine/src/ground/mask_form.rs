@@ -1,9 +1,10 @@
 //! Masks as data: the form in which a computed mask is kept.
 //!
 //! Most masks are a row's inside and a few tokens more or less. Such a mask is kept as a difference from the
-//! row's set, which all grammars of a compiler share: a hundred bytes instead of sixteen thousand, and what is copied when it
-//! is written is in the processor's cache already. Rows of a few hundred tokens (white space, numbers) are kept both ways, as a
-//! list and packed, so that they are a base of such differences, and need not be sorted among the others.
+//! row's set, which all grammars of a compiler share: a hundred bytes instead of sixteen thousand, and what
+//! is copied when it is written is in the processor's cache already. Rows of a few hundred tokens (white
+//! space, numbers) are kept both ways, as a list and packed, so that they are a base of such differences, and
+//! need not be sorted among the others.
 
 use std::sync::Arc;
 
@@ -18,8 +19,8 @@ const LISTED_PER_WORD: usize = 32;
 /// Longer lists are sorted by way of a packed set.
 const MAX_SORTED: usize = 1_024;
 
-/// A set of tokens, as a sorted list, packed, or as a difference, whichever is smaller by far. Equal forms are equal
-/// sets; equal sets may have different forms.
+/// A set of tokens, as a sorted list, packed, or as a difference, whichever is smaller by far. Equal forms
+/// are equal sets; equal sets may have different forms.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum MaskForm {
     /// The ids in ascending order.
@@ -33,7 +34,8 @@ pub(crate) enum MaskForm {
 }
 
 impl MaskForm {
-    /// The same set, in a form that differences can be kept from, if it is of a row; `n_words` are those of the vocabulary.
+    /// The same set, in a form that differences can be kept from, if it is of a row; `n_words` are those of
+    /// the vocabulary.
     pub(crate) fn into_base(self, n_words: usize) -> MaskForm {
         match self {
             MaskForm::Sparse(tokens) if tokens.len() > n_words / LISTED_PER_WORD => {
@@ -55,7 +57,8 @@ impl MaskForm {
         MaskForm::Dense(words.into())
     }
 
-    /// Writes the set over `words`; words past the vocabulary's are cleared, and ids that have no place in `words` left out.
+    /// Writes the set over `words`; words past the vocabulary's are cleared, and ids that have no place in
+    /// `words` left out.
     pub(crate) fn write(&self, words: &mut [u32]) {
         match self {
             MaskForm::Sparse(tokens) => {
@@ -170,7 +173,8 @@ impl MaskForm {
     }
 }
 
-/// How many of `n_vocab` tokens are not in the packed set; any number above `enough` if there are more than that.
+/// How many of `n_vocab` tokens are not in the packed set; any number above `enough` if there are more than
+/// that.
 fn lacks(words: &[u32], n_vocab: usize, enough: usize) -> usize {
     let mut n_lacking = 0;
     for (index, word) in words.iter().enumerate().take(n_vocab.div_ceil(32)) {
@@ -433,7 +437,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
-        /// Whatever is united in whatever order, and in whatever form it is kept, it is the union of the sets.
+        /// Whatever is united in whatever order, and in whatever form it is kept, it is the union of the
+        /// sets.
         #[test]
         fn builders_unite_sets(
             bases in proptest::collection::vec(any_tokens(0..180), 1..3),

@@ -1,9 +1,9 @@
 //! Memory accounting: what each grammar uses, and which caches are dropped first.
 //!
-//! Each grammar measures itself now and then while its machine is at work, so the sum is at hand, though not quite up to
-//! date. When all of a compiler's grammars and caches together take more than
-//! [`Limits::memory_bytes`](crate::Limits), the grammars used longest ago drop what they have memoised, then the shared
-//! caches are emptied. What a living grammar or session needs (rules, configurations) stays.
+//! Each grammar measures itself now and then while its machine is at work, so the sum is at hand, though not
+//! quite up to date. When all of a compiler's grammars and caches together take more than
+//! [`Limits::memory_bytes`](crate::Limits), the grammars used longest ago drop what they have memoised, then
+//! the shared caches are emptied. What a living grammar or session needs (rules, configurations) stays.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -110,8 +110,8 @@ impl Memory {
         living
     }
 
-    /// Makes room if the grammars and the compiler's caches together take more than `limit`. The caches take at most
-    /// `at_most` bytes; `cache_bytes` tells how many. Waits for no grammar. Call it without a lock.
+    /// Makes room if the grammars and the compiler's caches together take more than `limit`. The caches take
+    /// at most `at_most` bytes; `cache_bytes` tells how many. Waits for no grammar. Call it without a lock.
     pub(crate) fn keep_within(
         &self,
         limit: usize,

@@ -1,7 +1,7 @@
 //! The ground floor: what everything above builds on, and nothing of the engine is below.
 //!
-//! Errors, limits, accounts of memory, masks in their compact form, the tokens that a grammar names, and the places
-//! where tests step in.
+//! Errors, limits, accounts of memory, masks in their compact form, the tokens that a grammar names, and the
+//! places where tests step in.
 
 mod by_stops;
 mod doubtful;

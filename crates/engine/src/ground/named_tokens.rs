@@ -1,20 +1,22 @@
 //! The tokens that a grammar names by name or id, as symbols of the vocabulary.
 //!
-//! A [`TokenSet`] matches one token by its id. When a grammar is compiled, the vocabulary's tokens are divided into classes, so
-//! that each set is a union of classes, and each class gets a *symbol*: an id above those of the tokens, with a text that no
-//! other text contains ([`symbol_text`]). A set becomes a terminal over the texts of its symbols. So parser, rows, masks and
-//! limits on tokens work on symbols as they do on tokens, and only sessions ([`Matcher`](crate::Matcher)) know what a symbol
-//! stands for.
+//! A [`TokenSet`] matches one token by its id. When a grammar is compiled, the vocabulary's tokens are
+//! divided into classes, so that each set is a union of classes, and each class gets a *symbol*: an id above
+//! those of the tokens, with a text that no other text contains ([`symbol_text`]). A set becomes a terminal
+//! over the texts of its symbols. So parser, rows, masks and limits on tokens work on symbols as they do on
+//! tokens, and only sessions ([`Matcher`](crate::Matcher)) know what a symbol stands for.
 //!
-//! A token may be read both ways: as its bytes, and as the symbol of its class. A session then follows both readings.
+//! A token may be read both ways: as its bytes, and as the symbol of its class. A session then follows both
+//! readings.
 //!
-//! A string may [spell](TokenSet::spelled) a token that ends texts. Such a token is not part of the text: where it could be read
-//! as the last word, the text is complete, but only this token may end it. So the grammar gets a symbol after each text for each
-//! token that may end it ([`Ends`]). Sessions never read these symbols; they only ask which of them could be read. So limits
-//! on tokens count the end once, as they do without such strings.
+//! A string may [spell](TokenSet::spelled) a token that ends texts. Such a token is not part of the text:
+//! where it could be read as the last word, the text is complete, but only this token may end it. So the
+//! grammar gets a symbol after each text for each token that may end it ([`Ends`]). Sessions never read these
+//! symbols; they only ask which of them could be read. So limits on tokens count the end once, as they do
+//! without such strings.
 //!
-//! Rejected: a text of its own for each token instead of each class. `any_tokens` over 150,000 tokens would be as many words,
-//! and every vocabulary's trie would be twice as large.
+//! Rejected: a text of its own for each token instead of each class. `any_tokens` over 150,000 tokens would
+//! be as many words, and every vocabulary's trie would be twice as large.
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_error::{Error, nearest_name};
@@ -50,7 +52,8 @@ pub struct NamedTokens {
     ends: Option<Ends>,
 }
 
-/// The tokens that end texts, where strings of the grammar spell some of them. Their symbols follow those of the classes.
+/// The tokens that end texts, where strings of the grammar spell some of them. Their symbols follow those of
+/// the classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Ends {
     /// The symbol that can be read where any of them may end the text.
@@ -115,12 +118,13 @@ struct Class {
 pub type ResolvedLexed = (LexedGrammar<LarkTerminal>, Option<Layout>, Option<NamedTokens>);
 
 impl NamedTokens {
-    /// The grammar with a terminal over symbols in place of each set of tokens; `None` with it if it names none. Takes time in
-    /// the number of terminals, and for each set that names others than some in the size of the vocabulary.
+    /// The grammar with a terminal over symbols in place of each set of tokens; `None` with it if it names
+    /// none. Takes time in the number of terminals, and for each set that names others than some in the size
+    /// of the vocabulary.
     ///
     /// # Errors
-    /// If a set names a token that the vocabulary lacks, the sets tell apart more than [`N_SYMBOLS`] classes, or the work is
-    /// cancelled through `fuel`.
+    /// If a set names a token that the vocabulary lacks, the sets tell apart more than [`N_SYMBOLS`] classes,
+    /// or the work is cancelled through `fuel`.
     pub fn resolve(
         grammar: Grammar,
         vocabulary: &Vocabulary,
@@ -160,7 +164,8 @@ impl NamedTokens {
         Ok((grammar, Some(named)))
     }
 
-    /// The same for a grammar with a lexer: each class becomes a terminal of the lexer, and a set any of its classes.
+    /// The same for a grammar with a lexer: each class becomes a terminal of the lexer, and a set any of its
+    /// classes.
     ///
     /// # Errors
     /// As [`resolve`](NamedTokens::resolve).
@@ -187,7 +192,8 @@ impl NamedTokens {
             return Ok((grammar, layout, None));
         }
         let (mut named, symbols) = NamedTokens::new(&mut sets, vocabulary, fuel)?;
-        // With indentation, blocks are closed only at the real end of the text, so no symbol can be read there.
+        // With indentation, blocks are closed only at the real end of the text, so no symbol can be read
+        // there.
         if layout.is_none() {
             named.ends = Ends::new(&sets, vocabulary, named.classes.len())?;
         }

@@ -1,23 +1,25 @@
 //! The bytes that texts can use when stop tokens are excluded.
 //!
-//! A stop token that is text cannot be used within a text. If no other tokens spell its bytes, some texts of the grammar
-//! cannot be written, and a mask that checks only its own token would lead into them. So sessions with such stop tokens get a
-//! narrower grammar, of only the texts that the remaining tokens spell.
+//! A stop token that is text cannot be used within a text. If no other tokens spell its bytes, some texts of
+//! the grammar cannot be written, and a mask that checks only its own token would lead into them. So sessions
+//! with such stop tokens get a narrower grammar, of only the texts that the remaining tokens spell.
 //!
-//! * A byte that no remaining token contains is in no text. The grammar is compiled with terminals over the other bytes
-//!   ([`Regex::within`](maskwright_automata::Regex::within), [`terminals_within`](maskwright_lexing::terminals_within)), and
-//!   masks are exact at no extra cost.
-//! * A byte that occurs only in longer tokens ([`Spelled::rare`]) is in a text only if the bytes around it fit such a token.
-//!   Whether a text can be completed is then decided as with a limit on tokens ([`budget`](crate::budget)), but without the
-//!   limit: [`EngineGrammar::must_spell`](crate::EngineGrammar::must_spell).
+//! * A byte that no remaining token contains is in no text. The grammar is compiled with terminals over the
+//!   other bytes ([`Regex::within`](maskwright_automata::Regex::within),
+//!   [`terminals_within`](maskwright_lexing::terminals_within)), and masks are exact at no extra cost.
+//! * A byte that occurs only in longer tokens ([`Spelled::rare`]) is in a text only if the bytes around it
+//!   fit such a token. Whether a text can be completed is then decided as with a limit on tokens
+//!   ([`budget`](crate::budget)), but without the limit:
+//!   [`EngineGrammar::must_spell`](crate::EngineGrammar::must_spell).
 //!
-//! If a limit on work prevents that decision before the first token, texts with rare bytes are left out, and every mask is a
-//! bound.
+//! If a limit on work prevents that decision before the first token, texts with rare bytes are left out, and
+//! every mask is a bound.
 //!
-//! None of this is needed if other tokens can spell each stop token. That holds for most vocabularies and stop tokens, because
-//! they have a token for each byte.
+//! None of this is needed if other tokens can spell each stop token. That holds for most vocabularies and
+//! stop tokens, because they have a token for each byte.
 //!
-//! Rejected: the second way for all bytes. A lexed grammar that needs a line feed, which no token has, is searched without end.
+//! Rejected: the second way for all bytes. A lexed grammar that needs a line feed, which no token has, is
+//! searched without end.
 
 use maskwright_automata::ByteSet;
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -34,8 +36,8 @@ pub(crate) struct Spelled {
 }
 
 impl Spelled {
-    /// The bytes that `after` can spell, if `stops` exclude some of the texts that `before` spells; `after` is `before`
-    /// with `stops` as tokens that end a text.
+    /// The bytes that `after` can spell, if `stops` exclude some of the texts that `before` spells; `after`
+    /// is `before` with `stops` as tokens that end a text.
     pub(crate) fn after_stops(before: &Vocabulary, after: &Vocabulary, stops: &[TokenId]) -> Option<Spelled> {
         let is_lost = |&stop: &TokenId| {
             let text = before.text(stop);

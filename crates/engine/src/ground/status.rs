@@ -31,11 +31,11 @@ pub enum TokenCountStatus {
 pub enum MaskStatus {
     /// It has just those.
     Exact,
-    /// All of its tokens are allowed; others may be too. A mask can be a bound for four reasons. Its work was limited
-    /// ([`Limits::mask_work`](crate::Limits::mask_work)), and did not suffice. A limit on tokens is close: after some
-    /// token no completion that fits is known, though there may be one. Where items or keys must differ, the search
-    /// could not decide whether some token leaves a way to finish the text. With a lexer, it could not decide whether
-    /// the words that the rules still need can be adjacent;
+    /// All of its tokens are allowed; others may be too. A mask can be a bound for four reasons. Its work was
+    /// limited ([`Limits::mask_work`](crate::Limits::mask_work)), and did not suffice. A limit on tokens is
+    /// close: after some token no completion that fits is known, though there may be one. Where items or keys
+    /// must differ, the search could not decide whether some token leaves a way to finish the text. With a
+    /// lexer, it could not decide whether the words that the rules still need can be adjacent;
     /// [`Matcher::accept_token`](crate::Matcher::accept_token) refuses such a token too.
     Bound,
 }

@@ -1,33 +1,35 @@
 //! Reads grammars over the tokens of a lexer (Lark's) byte by byte.
 //!
-//! [`Lexed`] is one of the two readers of texts; the other one ([`bytes`](crate::bytes)) needs no lexer. It is used for grammars that name
-//! a discipline of lexing, whose languages the next two paragraphs define.
+//! [`Lexed`] is one of the two readers of texts; the other one ([`bytes`](crate::bytes)) needs no lexer. It
+//! is used for grammars that name a discipline of lexing, whose languages the next two paragraphs define.
 //!
-//! An example: with `NAME: /[a-z]+/`, `IF: "if"` and the rule `start: IF NAME`, the text `ifx` is not in the language, because the lexer
-//! reads one name; `if x` with ignored blanks is. After `if`, the reader follows both: a keyword that has ended, and a name in progress.
+//! An example: with `NAME: /[a-z]+/`, `IF: "if"` and the rule `start: IF NAME`, the text `ifx` is not in the
+//! language, because the lexer reads one name; `if x` with ignored blanks is. After `if`, the reader follows
+//! both: a keyword that has ended, and a name in progress.
 //!
-//! **Language** (`basic`). The lexer takes, at each place of the text, the match that Lark's basic lexer takes
-//! there: the first terminal in Lark's order that matches, with the match that Python's `re` finds for it,
-//! keywords told apart by their text. Ignored tokens are dropped; indentation makes tokens of its own.
-//! A text is in the language iff it is used up by tokens in this way and they are a sentence of
-//! the rules.
+//! **Language** (`basic`). The lexer takes, at each place of the text, the match that Lark's basic lexer
+//! takes there: the first terminal in Lark's order that matches, with the match that Python's `re` finds for
+//! it, keywords told apart by their text. Ignored tokens are dropped; indentation makes tokens of its own. A
+//! text is in the language iff it is used up by tokens in this way and they are a sentence of the rules.
 //!
 //! **Language** (`contextual`). A text is in it iff it is the texts of tokens one after the other such that
 //!
 //! 1. the tokens that are not ignored, with what indentation makes of them, are a sentence of the rules;
-//! 2. each token wins. At its place those terminals *compete* that can come next in a sentence which begins with the
-//!    tokens before it (of any of its derivations); the ignored ones; and inside of brackets the terminal of line ends. A match is
-//!    that which Python's `re` finds for a terminal alone. It wins iff no competitor has a longer one, or one as long
-//!    that is preferred: by priority, then strings before regular expressions, then in Lark's order. But no string of
-//!    punctuation loses to a longer one of its kind.
+//! 2. each token wins. At its place those terminals *compete* that can come next in a sentence which begins
+//!    with the tokens before it (of any of its derivations); the ignored ones; and inside of brackets the
+//!    terminal of line ends. A match is that which Python's `re` finds for a terminal alone. It wins iff no
+//!    competitor has a longer one, or one as long that is preferred: by priority, then strings before regular
+//!    expressions, then in Lark's order. But no string of punctuation loses to a longer one of its kind.
 //!
-//! So a split is unique except for punctuation, where the rules decide (`>>` as one operator or two brackets). Rejected:
-//! only the terminals that *one* stack can read compete. What one stack is depends on how the rules are written: in a grammar that has
-//! `if` with and without `else` as two rules, `else` would be a name for one of them.
+//! So a split is unique except for punctuation, where the rules decide (`>>` as one operator or two
+//! brackets). Rejected: only the terminals that *one* stack can read compete. What one stack is depends on
+//! how the rules are written: in a grammar that has `if` with and without `else` as two rules, `else` would
+//! be a name for one of them.
 //!
-//! **How.** A *thread* is a hypothesis of the lexer (the crate `scan`), a configuration of the parser after the tokens that have ended in
-//! it, and the layout of blocks and brackets. The parser works over *terminals*: its configurations are the states of a deterministic
-//! automaton, whatever reads the bytes. So a lexed configuration is a small set (the open ways to lex), however ambiguous the rules are.
+//! **How.** A *thread* is a hypothesis of the lexer (the crate `scan`), a configuration of the parser after
+//! the tokens that have ended in it, and the layout of blocks and brackets. The parser works over
+//! *terminals*: its configurations are the states of a deterministic automaton, whatever reads the bytes. So
+//! a lexed configuration is a small set (the open ways to lex), however ambiguous the rules are.
 //!
 //! The floors, each above those that it owns:
 //!
@@ -40,10 +42,10 @@
 //! | [`states`] | configurations, and steps over bytes |
 //! | [`masks`] | which tokens may come next |
 //!
-//! **Invariant (correct prefix).** Every configuration that a session is in has a thread with a completion, and no
-//! thread that is known to have none. That is decided when the thread is made, by what the lexer and the parser can still
-//! read; if it takes a search, at the end of what is read at once. A search may be given up; then the text is refused too, and masks
-//! say so.
+//! **Invariant (correct prefix).** Every configuration that a session is in has a thread with a completion,
+//! and no thread that is known to have none. That is decided when the thread is made, by what the lexer and
+//! the parser can still read; if it takes a search, at the end of what is read at once. A search may be given
+//! up; then the text is refused too, and masks say so.
 //!
 //! Rejected: one set of threads for lexer and parser readings together (their product is followed byte by
 //! byte, and nothing is shared between stacks); tables of terminal pairs that fit together (wrong where munch
@@ -128,7 +130,8 @@ impl Lexed {
         self.masks.clear_memo();
     }
 
-    /// Makes what a panic left in the middle of a call usable again; called after [`clear_memo`](Lexed::clear_memo).
+    /// Makes what a panic left in the middle of a call usable again; called after
+    /// [`clear_memo`](Lexed::clear_memo).
     pub(crate) fn recover(&mut self) {
         self.masks.recover(self.states.places().tables());
     }

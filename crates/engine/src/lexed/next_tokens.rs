@@ -1,10 +1,10 @@
 //! The next token after a hypothesis: the terminals it can be of, and the hypothesis at each of its ends.
 //!
-//! [`NextTokens`] skips ignored tokens. All of this depends on the lexer alone, so the searches for completions share it.
-//! [`text_to`] says which bytes lead to such an end.
+//! [`NextTokens`] skips ignored tokens. All of this depends on the lexer alone, so the searches for
+//! completions share it. [`text_to`] says which bytes lead to such an end.
 //!
-//! An example: for `start: A B` with `A: "a"`, `B: "b"` and ignored blanks, the next token before any text is an `A`, with one
-//! end, or a `B`; each can have blanks before it. The text to the end of `A` is `a`.
+//! An example: for `start: A B` with `A: "a"`, `B: "b"` and ignored blanks, the next token before any text is
+//! an `A`, with one end, or a `B`; each can have blanks before it. The text to the end of `A` is `a`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -36,8 +36,8 @@ pub(super) struct NextTokens {
 }
 
 impl NextTokens {
-    /// All ends of the next token that the parser gets, inside brackets (`is_nested`) or outside; sorted. `viability` is that
-    /// of the main scope.
+    /// All ends of the next token that the parser gets, inside brackets (`is_nested`) or outside; sorted.
+    /// `viability` is that of the main scope.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
@@ -96,9 +96,9 @@ impl NextTokens {
     }
 }
 
-/// A shortest text from `root` to the end `target` of the next token or, if `target` is `None`, to an end of the text, inside brackets
-/// (`is_nested`) or outside. Of
-/// the bytes in one class, it has one that `prefers` accepts, if there is one. `None` if there is no such text.
+/// A shortest text from `root` to the end `target` of the next token or, if `target` is `None`, to an end of
+/// the text, inside brackets (`is_nested`) or outside. Of the bytes in one class, it has one that `prefers`
+/// accepts, if there is one. `None` if there is no such text.
 ///
 /// # Errors
 /// If a limit of the lexer is reached.
@@ -159,7 +159,8 @@ pub(super) type Texts = BTreeMap<TerminalId, Vec<(HypothesisId, Arc<[u8]>)>>;
 /// Steps from a hypothesis: a byte each, and the range of its outcomes.
 type StepsFrom = Arc<[(u8, Range<usize>)]>;
 
-/// The different steps of hypotheses, each with the least of its bytes that are preferred: of some hundred classes of bytes there are few.
+/// The different steps of hypotheses, each with the least of its bytes that are preferred: of some hundred
+/// classes of bytes there are few.
 #[derive(Default)]
 pub(super) struct Steps {
     /// A byte of each class, with the class; ascending.
@@ -193,7 +194,8 @@ impl Steps {
     }
 }
 
-/// The least of the shortest texts from `root` to each end of the next token, as [`text_to`] finds one. `prefers` is that of `steps`.
+/// The least of the shortest texts from `root` to each end of the next token, as [`text_to`] finds one.
+/// `prefers` is that of `steps`.
 ///
 /// # Errors
 /// If a limit of the lexer is reached.
@@ -213,7 +215,8 @@ pub(super) fn texts_to_ends(
     steps.met.insert(root.index());
     let mut texts = Texts::default();
     let mut met_ends = FxHashSet::default();
-    // Hypotheses in the order of their texts, so that the first text to an end is the least; each with the place of the one before, and the byte after that.
+    // Hypotheses in the order of their texts, so that the first text to an end is the least; each with the
+    // place of the one before, and the byte after that.
     let mut met = vec![(root, 0, 0)];
     let mut at = 0;
     while let Some(&(id, ..)) = met.get(at) {

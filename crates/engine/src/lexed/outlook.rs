@@ -1,14 +1,16 @@
 //! What is known of a thread at once, without a search.
 //!
-//! [`Outlook`] joins the [places](super::places) and the [scopes](super::scopes). It makes the thread after a byte
-//! ([`after`](Outlook::after)), and says whether a thread has a completion where that is cheap to see
+//! [`Outlook`] joins the [places](super::places) and the [scopes](super::scopes). It makes the thread after a
+//! byte ([`after`](Outlook::after)), and says whether a thread has a completion where that is cheap to see
 //! ([`is_viable_at_once`](Outlook::is_viable_at_once)): yes, no, or open.
 //!
-//! An example: the parser is in `f(` and can read a name or `)`. A hypothesis in the middle of a name reads a name next: the thread
-//! has a completion. A hypothesis in the middle of a keyword reads only that keyword: it has none. A hypothesis after which no
-//! terminal can stand beside the next one is open, and a search decides ([`completions`](super::completions)).
+//! An example: the parser is in `f(` and can read a name or `)`. A hypothesis in the middle of a name reads a
+//! name next: the thread has a completion. A hypothesis in the middle of a keyword reads only that keyword:
+//! it has none. A hypothesis after which no terminal can stand beside the next one is open, and a search
+//! decides ([`completions`](super::completions)).
 //!
-//! The main scope is asked first; if it leaves the question open, the scope of the terminals that can still come is asked.
+//! The main scope is asked first; if it leaves the question open, the scope of the terminals that can still
+//! come is asked.
 
 use std::sync::Arc;
 
@@ -39,7 +41,8 @@ impl Outlook {
         Ok(Outlook { places: Places::new(points), scopes, next_tokens: NextTokens::default() })
     }
 
-    /// The thread at the end of a token, at `place`: the terminals that compete are those that the parser can read.
+    /// The thread at the end of a token, at `place`: the terminals that compete are those that the parser can
+    /// read.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
@@ -54,7 +57,8 @@ impl Outlook {
         Ok(LexedThread { hypothesis, parser: config, layout })
     }
 
-    /// The thread after `outcome`, which `byte` has; `None` if the parser cannot read its token. It may have no completion.
+    /// The thread after `outcome`, which `byte` has; `None` if the parser cannot read its token. It may have
+    /// no completion.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.

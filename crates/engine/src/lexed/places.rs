@@ -1,15 +1,17 @@
 //! What a token does to the parser, and to the indentation around it.
 //!
-//! A *place* is a configuration of the parser with the [layout](LayoutId) there: the open blocks and brackets. [`Places`]
-//! answers where a token leads ([`after_token`](Places::after_token)), and whether a text may end
-//! ([`can_end`](Places::can_end)). The tokens of the lexer are known here; which terminal ends where is not.
+//! A *place* is a configuration of the parser with the [layout](LayoutId) there: the open blocks and
+//! brackets. [`Places`] answers where a token leads ([`after_token`](Places::after_token)), and whether a
+//! text may end ([`can_end`](Places::can_end)). The tokens of the lexer are known here; which terminal ends
+//! where is not.
 //!
-//! An example in Python: in `if x:⏎    y⏎z` the line end after `y` is followed by a line of width 0, which closes the block
-//! of width 4. So `after_token` gives the parser the newline and one dedent, and the place after it has no open block.
-//! Inside brackets, `f(⏎    y`, the parser gets no newline, and the layout stays as it is.
+//! An example in Python: in `if x:⏎    y⏎z` the line end after `y` is followed by a line of width 0, which
+//! closes the block of width 4. So `after_token` gives the parser the newline and one dedent, and the place
+//! after it has no open block. Inside brackets, `f(⏎    y`, the parser gets no newline, and the layout stays
+//! as it is.
 //!
-//! The stacks of a place may be cut off below a [horizon](super::masks). Then an answer is one of a [`Visible`] part of the
-//! stack, and says whether more of the stack might change it.
+//! The stacks of a place may be cut off below a [horizon](super::masks). Then an answer is one of a
+//! [`Visible`] part of the stack, and says whether more of the stack might change it.
 
 use std::sync::Arc;
 
@@ -78,8 +80,8 @@ impl Places {
         self.layouts.get(layout).depth > 0
     }
 
-    /// The place after a token; `None` if the parser cannot read it there. `line` is the width of the line that the token
-    /// begins, if it is a newline.
+    /// The place after a token; `None` if the parser cannot read it there. `line` is the width of the line
+    /// that the token begins, if it is a newline.
     ///
     /// # Errors
     /// If a limit of the parser is reached.
@@ -150,8 +152,8 @@ impl Places {
         Ok(Visible { value: Some((config, self.layouts.intern(state))), meets_hole })
     }
 
-    /// Where a newline and a line of some width can lead: to a new block, to the same block, or to one around it. Takes time
-    /// linear in the blocks when first asked.
+    /// Where a newline and a line of some width can lead: to a new block, to the same block, or to one around
+    /// it. Takes time linear in the blocks when first asked.
     ///
     /// # Errors
     /// If a limit of the parser is reached.

@@ -1,14 +1,16 @@
 //! Which sequences of terminals tokens span at a place of a text, to be shown to people.
 //!
-//! This is paper 2's token spanner table (section 3.1, figure 1d), and what the parser says of its sequences (section 3.3). No mask
-//! needs it; the [masks](super::masks) have the same, made for speed.
+//! This is paper 2's token spanner table (section 3.1, figure 1d), and what the parser says of its sequences
+//! (section 3.3). No mask needs it; the [masks](super::masks) have the same, made for speed.
 //!
-//! A token spans the terminals that end within it and one that it may be in the middle of. The terminal in progress before the
-//! token counts too. An example: after `x` in Python, the token ` =` spans `NAME` and `"="`, or `NAME` and `"=="`.
+//! A token spans the terminals that end within it and one that it may be in the middle of. The terminal in
+//! progress before the token counts too. An example: after `x` in Python, the token ` =` spans `NAME` and
+//! `"="`, or `NAME` and `"=="`.
 //!
-//! Terminals that the parser never gets are left out. All sequences are listed, whether or not the rules have them; then
-//! the parser says whether it reads a sequence wherever it is at this place of a rule, nowhere, or depending on the stack
-//! beyond the [horizon](Horizon). Ahead, all terminals compete that may follow, under the contextual discipline too.
+//! Terminals that the parser never gets are left out. All sequences are listed, whether or not the rules have
+//! them; then the parser says whether it reads a sequence wherever it is at this place of a rule, nowhere, or
+//! depending on the stack beyond the [horizon](Horizon). Ahead, all terminals compete that may follow, under
+//! the contextual discipline too.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +27,8 @@ use crate::parser::{ConfigId, Parser};
 /// The most readings of one token.
 const MAX_READINGS: usize = 10_000;
 
-/// Of a lexed grammar, a sequence of terminals that tokens span at some place (paper 2's inverse token spanner table).
+/// Of a lexed grammar, a sequence of terminals that tokens span at some place (paper 2's inverse token
+/// spanner table).
 ///
 /// ```
 /// # use maskwright_engine as maskwright;
@@ -35,8 +38,8 @@ const MAX_READINGS: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpanView {
-    /// The terminals, by number, that end with or after the last byte so far, within the token, and that one which the token may
-    /// be in the middle of. Those that the parser does not get are left out.
+    /// The terminals, by number, that end with or after the last byte so far, within the token, and that one
+    /// which the token may be in the middle of. Those that the parser does not get are left out.
     pub terminals: Vec<usize>,
     /// The tokens that can be read so.
     pub tokens: Mask,

@@ -1,24 +1,28 @@
 //! Configurations of a text, and the steps between them.
 //!
-//! A configuration is a set of [threads](LexedThread), the readings of a text that may still come true. [`States`] interns them
-//! and keeps the steps over bytes. This is the floor that sessions, masks and limits on tokens stand on.
+//! A configuration is a set of [threads](LexedThread), the readings of a text that may still come true.
+//! [`States`] interns them and keeps the steps over bytes. This is the floor that sessions, masks and limits
+//! on tokens stand on.
 //!
-//! An example: after `1.` in a language with the numbers `1.` and `1` and the operator `..`, a configuration has two threads: one in
-//! the middle of a number, one after the number `1` in the middle of `..`. The byte `.` leaves the second, any digit the first.
+//! An example: after `1.` in a language with the numbers `1.` and `1` and the operator `..`, a configuration
+//! has two threads: one in the middle of a number, one after the number `1` in the middle of `..`. The byte
+//! `.` leaves the second, any digit the first.
 //!
 //! Whether a thread has a completion is mostly known at once, but some take a search, which may be given up
-//! ([`completions`](super::completions)). So bytes that are read at once, those of a token, are read *loosely*
-//! ([`step_loosely`](States::step_loosely)): threads are kept unless they are cheaply seen to be dead. The search is made once, for
-//! the threads at the end ([`settle`](States::settle)). A mask asks about the ends of tokens too, so what it allows is accepted,
-//! however hard it is to say what may follow a part of it.
+//! ([`completions`](super::completions)). So bytes that are read at once, those of a token, are read
+//! *loosely* ([`step_loosely`](States::step_loosely)): threads are kept unless they are cheaply seen to be
+//! dead. The search is made once, for the threads at the end ([`settle`](States::settle)). A mask asks about
+//! the ends of tokens too, so what it allows is accepted, however hard it is to say what may follow a part of
+//! it.
 //!
-//! If a search is given up, its thread is kept if another one has a completion: the text has one then, and masks judge
-//! the ends of tokens anew. If no thread is known to have one, the text is *undecided*: it is refused, and a mask that leaves
-//! it out says that it is a bound. If a longer text is read in one call, only its end is judged, so a whole text of the
-//! language is always accepted.
+//! If a search is given up, its thread is kept if another one has a completion: the text has one then, and
+//! masks judge the ends of tokens anew. If no thread is known to have one, the text is *undecided*: it is
+//! refused, and a mask that leaves it out says that it is a bound. If a longer text is read in one call, only
+//! its end is judged, so a whole text of the language is always accepted.
 //!
-//! Rejected: a search for each thread at each byte. A mask then allowed tokens (`"ab"`, which has a short completion) that
-//! could not be accepted because of a byte within (`"a"`: one of its readings has no completion within the limits of a search).
+//! Rejected: a search for each thread at each byte. A mask then allowed tokens (`"ab"`, which has a short
+//! completion) that could not be accepted because of a byte within (`"a"`: one of its readings has no
+//! completion within the limits of a search).
 
 use maskwright_automata::{ByteSet, meter};
 use maskwright_scan::LayoutId;
@@ -348,8 +352,8 @@ impl States {
             .unwrap_or(u32::MAX)
     }
 
-    /// The first step of the way from a thread to the end of the text; of bytes that the lexer does not tell apart, one that is a token. `None` if no way
-    /// is found.
+    /// The first step of the way from a thread to the end of the text; of bytes that the lexer does not tell
+    /// apart, one that is a token. `None` if no way is found.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -361,8 +365,9 @@ impl States {
         self.completions.step_to_end(parser, thread)
     }
 
-    /// Some text that completes one of `config`, found with the lexer's actual steps. Of the bytes in one class, it has one
-    /// that `prefers` accepts, if there is one. `None` if no text is found, and for grammars with indentation.
+    /// Some text that completes one of `config`, found with the lexer's actual steps. Of the bytes in one
+    /// class, it has one that `prefers` accepts, if there is one. `None` if no text is found, and for
+    /// grammars with indentation.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.

@@ -1,7 +1,8 @@
 //! A grammar whose texts pass through few states, as a table over classes of tokens.
 //!
-//! Tokens that lead to the same state from every state are one class: all tokens of three letters, where only the length of a text matters.
-//! There are some thousand classes of 128,000 tokens, so a step from a state looks at that many numbers at most.
+//! Tokens that lead to the same state from every state are one class: all tokens of three letters, where only
+//! the length of a text matters. There are some thousand classes of 128,000 tokens, so a step from a state
+//! looks at that many numbers at most.
 
 use std::ops::Range;
 
@@ -13,7 +14,8 @@ use crate::EngineError;
 use crate::parser::ConfigId;
 use crate::reader::Reader;
 
-/// The most states, and the work on all of them together: nodes of the trie that are visited, and entries of the table.
+/// The most states, and the work on all of them together: nodes of the trie that are visited, and entries of
+/// the table.
 const MAX_STATES: usize = 1_024;
 const MAX_VISITS: usize = 200_000_000;
 const MAX_ENTRIES: usize = 8_000_000;
@@ -42,7 +44,8 @@ impl Closure {
         Closure { configs: vec![start], states: FxHashMap::from_iter([(start, 0)]), explored: Vec::new() }
     }
 
-    /// Explores one configuration more: whether there may be others. `None` if there are too many, or it was not decided what follows one of them.
+    /// Explores one configuration more: whether there may be others. `None` if there are too many, or it was
+    /// not decided what follows one of them.
     ///
     /// # Errors
     /// If a limit is reached; then nothing has changed.
@@ -79,8 +82,8 @@ impl Closure {
         })
     }
 
-    /// Calls `visit` with what can be read of `trie` from `state`: the tokens that end at a node and the state after them. Returns how many nodes
-    /// were looked at.
+    /// Calls `visit` with what can be read of `trie` from `state`: the tokens that end at a node and the
+    /// state after them. Returns how many nodes were looked at.
     fn walk(&self, trie: &Trie, state: u32, mut visit: impl FnMut(&[TokenId], u32)) -> usize {
         let mut stack: Vec<(TrieNodeId, u32)> = vec![(Trie::ROOT, state)];
         let mut n_visits = 0;
@@ -136,7 +139,8 @@ impl TokenAutomaton {
         vocabulary: &Vocabulary,
     ) -> Result<Option<TokenAutomaton>, EngineError> {
         let n_vocab = vocabulary.n_vocab();
-        // Tokens with the same sum over all states lead to the same states, but for a chance of 2^-100 or so; a session reads each answer.
+        // Tokens with the same sum over all states lead to the same states, but for a chance of 2^-100 or so;
+        // a session reads each answer.
         let mut sums = vec![0u128; n_vocab];
         let mut is_between = vec![false; closure.explored.len()];
         let mut between = vec![0];
@@ -241,7 +245,8 @@ impl TokenAutomaton {
         edges.map(|Edges { to, classes }| (*to, &self.classes[classes.start as usize..classes.end as usize]))
     }
 
-    /// By state: the least number of tokens that complete a text there, the end-of-sequence token not counted; `u32::MAX` if none do.
+    /// By state: the least number of tokens that complete a text there, the end-of-sequence token not
+    /// counted; `u32::MAX` if none do.
     pub(crate) fn tokens_to_end(&self) -> Vec<u32> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.n_states()];
         for state in 0..self.n_states() as u32 {

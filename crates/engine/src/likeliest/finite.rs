@@ -22,7 +22,8 @@ type BestOfClasses = Box<[(f64, TokenId)]>;
 pub(crate) struct Finite<'a> {
     automaton: &'a TokenAutomaton,
     task: &'a Task<'a>,
-    /// By boundary between positions and state: whether the positions from there on can be filled. The last state is the end.
+    /// By boundary between positions and state: whether the positions from there on can be filled. The last
+    /// state is the end.
     can_be_filled: Vec<Vec<bool>>,
     /// By position: the best token of each class, once asked for.
     best: Vec<Option<BestOfClasses>>,
@@ -160,7 +161,8 @@ fn best_of_classes(automaton: &TokenAutomaton, row: &Row<'_>) -> BestOfClasses {
     best
 }
 
-/// By boundary between positions and state, the end after all others: whether the positions from there on can be filled.
+/// By boundary between positions and state, the end after all others: whether the positions from there on can
+/// be filled.
 ///
 /// # Errors
 /// If the call is to stop.

@@ -7,14 +7,15 @@ use rustc_hash::FxHashMap;
 
 use crate::EngineError;
 
-/// The score of a token that the model forbids (minus infinity): so low that any text without one is better, and finite, so that of
-/// texts that need such tokens the one with the fewest is found.
+/// The score of a token that the model forbids (minus infinity): so low that any text without one is better,
+/// and finite, so that of texts that need such tokens the one with the fewest is found.
 pub(crate) const IMPOSSIBLE: f64 = -1e9;
 
 /// So many of the best tokens of a position are tried first, where all are scored.
 const N_RANKED: usize = 64;
 
-/// What is left of the probability is known only so well, as scores are rounded. If the candidates leave less, that says nothing of the others.
+/// What is left of the probability is known only so well, as scores are rounded. If the candidates leave
+/// less, that says nothing of the others.
 const LEAST_REST: f64 = 1e-2;
 
 /// By so much the others are taken to be less probable than the least candidate.
@@ -23,10 +24,12 @@ const MARGIN: f64 = 1e-9;
 /// What is known of one position of a text.
 #[derive(Clone, Copy, Debug)]
 pub enum PositionScores<'a> {
-    /// A logit for each id. There may be more than the vocabulary has ids: those are no tokens. Missing ones are minus infinity.
+    /// A logit for each id. There may be more than the vocabulary has ids: those are no tokens. Missing ones
+    /// are minus infinity.
     Logits(&'a [f32]),
-    /// The best tokens, with the natural logarithms of their probabilities. Every other token is at most as probable as the least of these; together they
-    /// have the remaining probability. If none of them is allowed, the best token of `logits` is taken if there are some.
+    /// The best tokens, with the natural logarithms of their probabilities. Every other token is at most as
+    /// probable as the least of these; together they have the remaining probability. If none of them is
+    /// allowed, the best token of `logits` is taken if there are some.
     Candidates {
         /// In any order.
         ids: &'a [u32],
@@ -178,7 +181,8 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// The score of a token: of one that is not a candidate, the most that it can have; minus infinity if another token is there.
+    /// The score of a token: of one that is not a candidate, the most that it can have; minus infinity if
+    /// another token is there.
     pub(crate) fn score(&self, token: TokenId) -> f64 {
         match &self.kind {
             Kind::Logits(logits, normalizer) => {
@@ -258,7 +262,8 @@ fn best_of(logits: &[f32]) -> (Vec<(TokenId, f32)>, f32) {
     (kept, beyond)
 }
 
-/// The largest logit, and the logarithm of the sum of the exponentials; that is not finite if a logit is not a number or plus infinity, or none is finite.
+/// The largest logit, and the logarithm of the sum of the exponentials; that is not finite if a logit is not
+/// a number or plus infinity, or none is finite.
 fn log_sum_exp(logits: &[f32]) -> (f32, f64) {
     const N_LANES: usize = 16;
     let (chunks, rest) = logits.as_chunks::<N_LANES>();
@@ -283,7 +288,8 @@ fn log_sum_exp(logits: &[f32]) -> (f32, f64) {
     (largest, f64::from(largest) + sum.ln())
 }
 
-/// The exponential of a number that is not positive, to some 1e-7 of it for each unit of the number. The compiler makes vector instructions of it, other than of the standard library's.
+/// The exponential of a number that is not positive, to some 1e-7 of it for each unit of the number. The
+/// compiler makes vector instructions of it, other than of the standard library's.
 #[inline]
 fn exp(x: f32) -> f32 {
     // 1.5 * 2^23: what is added to it is rounded to an integer, which stands in the lowest bits.

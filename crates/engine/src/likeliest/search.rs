@@ -25,8 +25,9 @@ pub(crate) trait Paths {
 
     fn key(&self, state: &Self::State) -> Self::Key;
 
-    /// Adds tokens that may stand at `position` after `state`: for each next state, at least the best one that leads to it. Returns a bound on the scores of those that are left
-    /// out; minus infinity if none are.
+    /// Adds tokens that may stand at `position` after `state`: for each next state, at least the best one
+    /// that leads to it. Returns a bound on the scores of those that are left out; minus infinity if none
+    /// are.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -76,7 +77,8 @@ struct Node {
 }
 
 impl Node {
-    /// Whether this path is the better one to a state. Parents are in the order of their tokens, so of equal paths the first one is.
+    /// Whether this path is the better one to a state. Parents are in the order of their tokens, so of equal
+    /// paths the first one is.
     fn is_before(&self, other: &Node) -> bool {
         match self.score.total_cmp(&other.score) {
             Equal => (self.parent, self.token) < (other.parent, other.token),
@@ -91,9 +93,9 @@ struct Reached<S> {
     node: Node,
 }
 
-/// The best path from `start` through all positions, of those with a score of at least `least`. `ahead` says the most that the positions from each one on
-/// can give. Of each layer at most `width` states are kept. Of several best paths the first one in the order of their tokens is found,
-/// where they lead to the same state.
+/// The best path from `start` through all positions, of those with a score of at least `least`. `ahead` says
+/// the most that the positions from each one on can give. Of each layer at most `width` states are kept. Of
+/// several best paths the first one in the order of their tokens is found, where they lead to the same state.
 ///
 /// # Errors
 /// If a limit is reached.
@@ -110,8 +112,8 @@ pub(crate) fn search<P: Paths>(
     let mut before: Vec<Vec<Node>> = Vec::with_capacity(ahead.len());
     for position in 0..ahead.len() - 1 {
         let rest = ahead[position + 1];
-        // Whether the rest can be filled is a search in some grammars. So it is asked of the best states only, and of all where these are
-        // too few.
+        // Whether the rest can be filled is a search in some grammars. So it is asked of the best states
+        // only, and of all where these are too few.
         let mut next = Layer::default();
         for is_checked in [false, true] {
             next = Layer::after(paths, &layer, position, (least - rest, width, is_checked))?;
@@ -162,7 +164,8 @@ impl<S> Default for Layer<S> {
 }
 
 impl<S> Layer<S> {
-    /// The best path to each state after `layer`, if its score is not below `least`. See [`Wanted`] for the rest.
+    /// The best path to each state after `layer`, if its score is not below `least`. See [`Wanted`] for the
+    /// rest.
     fn after<P: Paths<State = S>>(
         paths: &mut P,
         layer: &[Reached<S>],
@@ -200,8 +203,8 @@ impl<S> Layer<S> {
         Ok(next)
     }
 
-    /// Keeps the best `width` states from which the rest can be filled, and up to `max_open` for which that is not known. False if few are kept because
-    /// others cannot be completed.
+    /// Keeps the best `width` states from which the rest can be filled, and up to `max_open` for which that
+    /// is not known. False if few are kept because others cannot be completed.
     fn keep_best<P: Paths<State = S>>(
         &mut self,
         paths: &mut P,

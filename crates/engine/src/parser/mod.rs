@@ -1,11 +1,11 @@
 //! The parser: a grammar's rules over terminals, with a graph-structured stack.
 //!
-//! It reads terminals and returns values. What bytes are, its two readers know: one steps the automata of terminals byte by
-//! byte (`bytes`), the other reads the tokens of a lexer (`lexed`). A configuration is a set of threads: the terminals that can be read next, each with
-//! the place of the rules after it.
+//! It reads terminals and returns values. What bytes are, its two readers know: one steps the automata of
+//! terminals byte by byte (`bytes`), the other reads the tokens of a lexer (`lexed`). A configuration is a
+//! set of threads: the terminals that can be read next, each with the place of the rules after it.
 //!
-//! All tables only grow, but for what is memoised, which can be dropped at any time. So a panic in the middle of a
-//! call leaves at most entries that nobody refers to, and [`Parser::recover`] makes the rest anew.
+//! All tables only grow, but for what is memoised, which can be dropped at any time. So a panic in the middle
+//! of a call leaves at most entries that nobody refers to, and [`Parser::recover`] makes the rest anew.
 
 mod configuration;
 mod stack;
@@ -74,7 +74,8 @@ pub(crate) struct Terminal {
 pub(crate) struct Shift {
     /// The configuration after it; `None` if it cannot come.
     pub(crate) next: Option<ConfigId>,
-    /// Whether there are readings that return into frames which were cut off ([`Frame::HOLE`]). They are left out of `next`.
+    /// Whether there are readings that return into frames which were cut off ([`Frame::HOLE`]). They are left
+    /// out of `next`.
     pub(crate) meets_hole: bool,
 }
 
@@ -340,8 +341,8 @@ impl Parser {
         Ok(())
     }
 
-    /// Drops each frame that stands directly below another one whose state may end at once: with the other one all that
-    /// it allows is allowed.
+    /// Drops each frame that stands directly below another one whose state may end at once: with the other
+    /// one all that it allows is allowed.
     fn drop_dominated(&mut self, frames: &mut Vec<Frame>) {
         let mut is_dominated = Vec::new();
         for &frame in frames.iter() {

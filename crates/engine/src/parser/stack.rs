@@ -31,8 +31,8 @@ impl Frame {
     /// The frame below everything: returning to it means that the whole text has been read.
     pub(crate) const BOTTOM: Frame = Frame { ret: ExprPool::EPSILON, parent: NodeId::BOTTOM };
 
-    /// Stands for frames that were cut off (`lexed/masks/horizon.rs`). No other frame returns to ε: calls at the
-    /// last position push nothing.
+    /// Stands for frames that were cut off (`lexed/masks/horizon.rs`). No other frame returns to ε: calls at
+    /// the last position push nothing.
     pub(crate) const HOLE: Frame = Frame { ret: ExprPool::EPSILON, parent: NodeId(u32::MAX) };
 }
 

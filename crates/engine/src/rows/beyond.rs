@@ -1,9 +1,10 @@
 //! What a residue says about the exits of a row.
 //!
-//! After a string comes a comma and white space, or white space and a brace, in every grammar. What those read of the
-//! string's exits is a row again, over a trie of remainders instead of the vocabulary's: the tokens whose remainder stays
-//! inside, and those that go on after it, by what they go on with. So a mask asks once for every terminal that may follow,
-//! and not once for every byte; the parser is needed between terminals only.
+//! After a string comes a comma and white space, or white space and a brace, in every grammar. What those
+//! read of the string's exits is a row again, over a trie of remainders instead of the vocabulary's: the
+//! tokens whose remainder stays inside, and those that go on after it, by what they go on with. So a mask
+//! asks once for every terminal that may follow, and not once for every byte; the parser is needed between
+//! terminals only.
 
 use std::sync::{Arc, Weak};
 

@@ -62,7 +62,8 @@ impl Weigh for Arc<BeyondRow> {
 }
 
 impl Rows {
-    /// No rows; at most about `max_bytes` of them are kept: three quarters for residues, the rest for what they share.
+    /// No rows; at most about `max_bytes` of them are kept: three quarters for residues, the rest for what
+    /// they share.
     pub(crate) fn new(vocabulary: Arc<Vocabulary>, options: Options, max_bytes: usize) -> Rows {
         Rows {
             vocabulary,
@@ -164,7 +165,8 @@ impl Rows {
         self.residues.get_or_make::<AutomatonError>(&automaton.residue_key(residue), fuel, make)
     }
 
-    /// The row of a residue as a difference from its base's row. A base has fewer exceptions, so no row needs itself.
+    /// The row of a residue as a difference from its base's row. A base has fewer exceptions, so no row needs
+    /// itself.
     fn minus_base(&self, automaton: &Automaton, residue: StateId) -> Result<Option<Row>, AutomatonError> {
         let Some(base_state) = automaton.base(residue)? else { return Ok(None) };
         let Row::Plain(base) = self.get(automaton, base_state)? else { return Ok(None) };
@@ -205,7 +207,8 @@ impl Rows {
         })
     }
 
-    /// The rows that can be written down: plain ones of residues in the store of the given number, and counted ones.
+    /// The rows that can be written down: plain ones of residues in the store of the given number, and
+    /// counted ones.
     #[allow(clippy::type_complexity, reason = "two lists, each with its keys")]
     pub(crate) fn plain_and_counted(
         &self,

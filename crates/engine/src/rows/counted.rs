@@ -95,8 +95,8 @@ impl CountedRow {
         CountedRow::from_lists(vocabulary, inside, ending, exits)
     }
 
-    /// The row with these lists: tokens inside by number of units, tokens that end in the suffix with theirs, and exits
-    /// with the length of the part before the remainder and the number of units.
+    /// The row with these lists: tokens inside by number of units, tokens that end in the suffix with theirs,
+    /// and exits with the length of the part before the remainder and the number of units.
     pub(super) fn from_lists(
         vocabulary: &Vocabulary,
         inside: Vec<Vec<TokenId>>,
@@ -201,8 +201,8 @@ fn listed_exits(exits: &Trie, vocabulary: &Vocabulary) -> Vec<(TokenId, u32)> {
     found
 }
 
-/// Follows the suffix, whose first byte led to `node`; calls `visit` at each node on the way with its depth in bytes and
-/// whether the suffix is complete there.
+/// Follows the suffix, whose first byte led to `node`; calls `visit` at each node on the way with its depth
+/// in bytes and whether the suffix is complete there.
 fn read_suffix(
     trie: &Trie,
     family: &CountedFamily,

@@ -7,9 +7,9 @@
 //! grammars of a compiler share it. (Paper 2's inverse token spanner table, section 3.3, by residue instead
 //! of by lexer state, and lazily.)
 //!
-//! An example: the terminal is `[0-9]+`, the text so far ends within it, and the vocabulary has `1`, `42`, `7,` and `x`. The
-//! row says: `1` and `42` are inside; `7,` exits with the remainder `,`; `x` is in no part of the row. Where the grammar reads
-//! a comma next, the mask is `1`, `42`, `7,`.
+//! An example: the terminal is `[0-9]+`, the text so far ends within it, and the vocabulary has `1`, `42`,
+//! `7,` and `x`. The row says: `1` and `42` are inside; `7,` exits with the remainder `,`; `x` is in no part
+//! of the row. Where the grammar reads a comma next, the mask is `1`, `42`, `7,`.
 //!
 //! Walking the whole token trie takes milliseconds, so a row is made that way only where nothing nearby is
 //! known:
@@ -23,11 +23,12 @@
 //!
 //! What terminals say about the exits of a row, one after the other, is kept like rows (`beyond`).
 //!
-//! The rows of a compiler are kept, and made once however many threads ask (`cache`, `once`). They can be written down
-//! for the next process (`saved`).
+//! The rows of a compiler are kept, and made once however many threads ask (`cache`, `once`). They can be
+//! written down for the next process (`saved`).
 //!
-//! Rejected: rows made while compiling (p99.9 of masks 11% better, median of compiling 2.5 times worse); rows of the formats of
-//! JSON Schema made with the compiler, and rows after the last byte of a key (no gain that could be measured).
+//! Rejected: rows made while compiling (p99.9 of masks 11% better, median of compiling 2.5 times worse); rows
+//! of the formats of JSON Schema made with the compiler, and rows after the last byte of a key (no gain that
+//! could be measured).
 
 mod beyond;
 mod cache;

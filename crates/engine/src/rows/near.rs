@@ -1,8 +1,9 @@
 //! The row of a residue whose bounds show to few tokens.
 //!
 //! Hardly one token in a hundred is longer than 16 bytes, and only those see a bound that is further away. So
-//! `maxLength: 60` has, for all other tokens, the row of a bound out of sight ([`Automaton::row_key`] for so many
-//! bytes, with the proof), which is met again and again; a walk over the long tokens alone corrects it. Rejected: two rows for every residue (each mask would then be a union of two).
+//! `maxLength: 60` has, for all other tokens, the row of a bound out of sight ([`Automaton::row_key`] for so
+//! many bytes, with the proof), which is met again and again; a walk over the long tokens alone corrects it.
+//! Rejected: two rows for every residue (each mask would then be a union of two).
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId};
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
@@ -30,7 +31,8 @@ impl LongTokens {
         LongTokens { trie: Trie::new(long.into_iter()), ids }
     }
 
-    /// The row of `residue` from `near`, the row of its key without the long tokens; `None` if there are too many exits.
+    /// The row of `residue` from `near`, the row of its key without the long tokens; `None` if there are too
+    /// many exits.
     pub(crate) fn row_from(
         &self,
         vocabulary: &Vocabulary,

@@ -1,8 +1,9 @@
 //! Values that are made once per key, outside of any lock.
 //!
-//! A thread that asks for a value in the making waits for that value only, and looks for signals and cancellation
-//! meanwhile. If the maker fails or panics, one of the waiting threads makes the value instead. Values that do not fit the limit on memory
-//! are dropped, the least used first, and made anew when they are asked for.
+//! A thread that asks for a value in the making waits for that value only, and looks for signals and
+//! cancellation meanwhile. If the maker fails or panics, one of the waiting threads makes the value instead.
+//! Values that do not fit the limit on memory are dropped, the least used first, and made anew when they are
+//! asked for.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -22,7 +23,8 @@ pub(crate) trait Weigh {
     fn weight(&self) -> usize;
 }
 
-/// A value, and its size when it came into the cache: the cache relies on a size that stays, and values may grow.
+/// A value, and its size when it came into the cache: the cache relies on a size that stays, and values may
+/// grow.
 #[derive(Clone)]
 struct Weighed<V> {
     value: V,
@@ -66,9 +68,9 @@ impl<K: Hash + Eq + Clone, V: Weigh + Clone> OncePerKey<K, V> {
         self.0.get(key).map(|known| known.value)
     }
 
-    /// The value of `key`, made by `make` if it is missing and no other thread is making it. `make` may ask for values of other keys, but not
-    /// of those that ask for this one. Where another thread makes the value, `fuel` looks while this one waits; `make` must not let
-    /// it look.
+    /// The value of `key`, made by `make` if it is missing and no other thread is making it. `make` may ask
+    /// for values of other keys, but not of those that ask for this one. Where another thread makes the
+    /// value, `fuel` looks while this one waits; `make` must not let it look.
     ///
     /// # Errors
     /// What `make` gives, or if the work was cancelled meanwhile.

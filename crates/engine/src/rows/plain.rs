@@ -17,8 +17,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::walk::{Found, walk};
 use crate::ground::{MaskBuilder, MaskForm};
 
-/// Exits that were asked for so many times are worth rows of their own: those of plain strings are asked for by all
-/// grammars, those of a place in a pattern by one, and once.
+/// Exits that were asked for so many times are worth rows of their own: those of plain strings are asked for
+/// by all grammars, those of a place in a pattern by one, and once.
 const KNOWN_USES: u32 = 16;
 
 /// What an exit takes in a trie, in bytes: about one node; 17 after numbers, 125 after white space.
@@ -40,8 +40,8 @@ pub(crate) struct PlainRow {
     limited: Mutex<Vec<(ByteSet, LimitedExits)>>,
 }
 
-/// Exits that begin with some bytes, or `None` where they are still too many. Locked while they are looked for, so that one thread
-/// does for all.
+/// Exits that begin with some bytes, or `None` where they are still too many. Locked while they are looked
+/// for, so that one thread does for all.
 type LimitedExits = Arc<Mutex<Option<Option<Arc<Trie>>>>>;
 
 impl PlainRow {
@@ -155,13 +155,15 @@ impl PlainRow {
         self.exits.as_ref().is_some_and(|exits| exits.are_single())
     }
 
-    /// Approximate memory, in bytes; the same as long as the row lives, so without the exits that are listed later.
+    /// Approximate memory, in bytes; the same as long as the row lives, so without the exits that are listed
+    /// later.
     pub(crate) fn memory_usage(&self) -> usize {
         self.inside.memory_usage() + self.exits.as_ref().map_or(0, |exits| exits.memory_usage()) + 128
     }
 }
 
-/// All exits of a row, or of several. Many rows are never asked for them, so the trie is made when it first is.
+/// All exits of a row, or of several. Many rows are never asked for them, so the trie is made when it first
+/// is.
 pub(super) struct AllExits {
     /// Tokens, each with the length of the part before its remainder.
     list: Box<[(TokenId, u32)]>,
@@ -194,8 +196,8 @@ impl AllExits {
     }
 }
 
-/// The lists of exits in use, by their hashes. Rows that differ only in how much more may come have equal ones, such as those
-/// after each digit of a number.
+/// The lists of exits in use, by their hashes. Rows that differ only in how much more may come have equal
+/// ones, such as those after each digit of a number.
 #[derive(Default)]
 pub(super) struct ExitLists(Mutex<FxHashMap<u64, Weak<AllExits>>>);
 

@@ -1,14 +1,15 @@
 //! Rows written down, for the next process.
 //!
-//! A row is known by its residue, written as an expression, and holds for one vocabulary only. So what is written has a
-//! fingerprint of the vocabulary, a version of the form, and a digest of itself; where one of them is not as it should
-//! be, nothing is read. The digest finds damage, not malice: rows that someone else has written are as trustworthy as
-//! they are. Whatever the bytes, reading them ends in an error or in rows over tokens that exist, in memory in proportion to
-//! the file and a bound on the size of expressions.
+//! A row is known by its residue, written as an expression, and holds for one vocabulary only. So what is
+//! written has a fingerprint of the vocabulary, a version of the form, and a digest of itself; where one of
+//! them is not as it should be, nothing is read. The digest finds damage, not malice: rows that someone else
+//! has written are as trustworthy as they are. Whatever the bytes, reading them ends in an error or in rows
+//! over tokens that exist, in memory in proportion to the file and a bound on the size of expressions.
 //!
-//! Not written: rows as differences ([`MinusRow`](super::MinusRow)), which are made from the others in no time, rows of
-//! single words and of states that are numbers (they belong to one automaton), residues that are long to write, and those
-//! with a complement inside (an expression's is relative to text, a residue's is not).
+//! Not written: rows as differences ([`MinusRow`](super::MinusRow)), which are made from the others in no
+//! time, rows of single words and of states that are numbers (they belong to one automaton), residues that
+//! are long to write, and those with a complement inside (an expression's is relative to text, a residue's is
+//! not).
 
 use std::hash::Hash;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! The walk of a residue over a token trie.
 //!
-//! Two thirds of a vocabulary's tokens are words of letters, and most of the rest is text of other scripts. Where a residue
-//! goes on as freely as before after any letter, or after any character that a first byte can begin, a subtree of nothing
-//! else is one step: inside a string, a walk comes to a few thousand nodes instead of hundreds of thousands. "As freely"
-//! is more than "as before": a residue that searches for a word has another one after each of the word's letters, but
-//! all of them go on with any text. What is known about a residue is kept for the walk by a number of its own,
-//! so that most steps are one table read.
+//! Two thirds of a vocabulary's tokens are words of letters, and most of the rest is text of other scripts.
+//! Where a residue goes on as freely as before after any letter, or after any character that a first byte can
+//! begin, a subtree of nothing else is one step: inside a string, a walk comes to a few thousand nodes
+//! instead of hundreds of thousands. "As freely" is more than "as before": a residue that searches for a word
+//! has another one after each of the word's letters, but all of them go on with any text. What is known about
+//! a residue is kept for the walk by a number of its own, so that most steps are one table read.
 
 mod spell;
 
@@ -23,7 +23,8 @@ pub(crate) enum Found {
     Subtree(TrieNodeId),
 }
 
-/// Visits every node of `trie` but the root whose path keeps `residue` alive, subtrees as one where that is easily seen.
+/// Visits every node of `trie` but the root whose path keeps `residue` alive, subtrees as one where that is
+/// easily seen.
 ///
 /// # Errors
 /// If a limit of the automaton is reached.
@@ -86,7 +87,8 @@ pub(super) struct State<'a> {
     core: Option<Option<(usize, ByteSet)>>,
     /// Bytes after which, in any number and order, a residue is alive and does not accept.
     free: Option<ByteSet>,
-    /// The same of texts: of bytes that are characters, first bytes of characters and bytes that go on in one.
+    /// The same of texts: of bytes that are characters, first bytes of characters and bytes that go on in
+    /// one.
     free_in_texts: Option<ByteSet>,
     characters: Option<Box<Characters>>,
     /// Where most bytes lead to.
@@ -146,7 +148,8 @@ impl States<'_> {
         Ok(next)
     }
 
-    /// Whether all that goes on from `child` by `byte` keeps `state` alive and never accepts, as far as is easily seen.
+    /// Whether all that goes on from `child` by `byte` keeps `state` alive and never accepts, as far as is
+    /// easily seen.
     #[inline]
     fn takes_all(
         &mut self,
@@ -186,8 +189,9 @@ impl States<'_> {
             return Ok(true);
         }
         match byte {
-            // Looking at characters costs more than a small subtree. The set of states that texts do not leave may be
-            // another one than that which bytes do not leave, so the first byte must stay in it too.
+            // Looking at characters costs more than a small subtree. The set of states that texts do not
+            // leave may be another one than that which bytes do not leave, so the first byte must stay in it
+            // too.
             ..0x80 if is_free && trie.subtree_nodes(child) >= MIN_SUBTREE && trie.is_text_from(child) => {
                 let in_texts = self.free_in_texts(state)?;
                 Ok(in_texts.contains(byte) && below.is_subset(&in_texts))
@@ -202,8 +206,8 @@ impl States<'_> {
         }
     }
 
-    /// Whether all that goes on below `child`, which is reached in `state` by `byte`, keeps the state alive and never
-    /// accepts: where what goes on by other bytes from the node above it does not.
+    /// Whether all that goes on below `child`, which is reached in `state` by `byte`, keeps the state alive
+    /// and never accepts: where what goes on by other bytes from the node above it does not.
     #[inline]
     fn takes_below(
         &mut self,
@@ -282,9 +286,10 @@ impl States<'_> {
         }
     }
 
-    /// Looks for a set of states around `root` that bytes (and characters, if it is for `texts`) do not leave: of those
-    /// that can read at least what `root` can, and do not accept. If it gets large, as where bytes are
-    /// counted, `root` stays alone. The bytes that stay in the set hold for all states in it that read what `root` reads.
+    /// Looks for a set of states around `root` that bytes (and characters, if it is for `texts`) do not
+    /// leave: of those that can read at least what `root` can, and do not accept. If it gets large, as where
+    /// bytes are counted, `root` stays alone. The bytes that stay in the set hold for all states in it that
+    /// read what `root` reads.
     #[cold]
     fn find_free(&mut self, root: usize, texts: bool) -> Result<ByteSet, AutomatonError> {
         if self.states[root].is_accepting {
@@ -315,8 +320,8 @@ impl States<'_> {
         known.get_or_insert(free);
     }
 
-    /// The states that `root` leads to, that are as free as it is, and that mostly lead to themselves or back into the
-    /// set: so it is with searches for a word, before and after it. Counts never lead back.
+    /// The states that `root` leads to, that are as free as it is, and that mostly lead to themselves or back
+    /// into the set: so it is with searches for a word, before and after it. Counts never lead back.
     fn around(&mut self, root: usize, texts: bool) -> Result<Vec<usize>, AutomatonError> {
         let alive = self.automaton.next_bytes(self.states[root].residue)?;
         let mut set = vec![root];
@@ -435,7 +440,8 @@ impl States<'_> {
         Ok(self.states[state].characters.as_deref().expect("made above"))
     }
 
-    /// The one state after all ways to end a character from `state`, none accepting before it; [`DEAD`] if there is none.
+    /// The one state after all ways to end a character from `state`, none accepting before it; [`DEAD`] if
+    /// there is none.
     fn end_of_character(
         &mut self,
         state: usize,
@@ -466,7 +472,8 @@ impl States<'_> {
     }
 }
 
-/// The most states that a set without a way out is looked for in; a search for a word has one for each of its bytes.
+/// The most states that a set without a way out is looked for in; a search for a word has one for each of its
+/// bytes.
 const MAX_AROUND: usize = 64;
 
 /// For a state that fewer nodes are to be walked from, no free bytes are looked for.
@@ -517,7 +524,8 @@ pub(super) mod tests {
         strings
     }
 
-    /// What a walk says, without subtrees: the tokens alive, and those of them that were seen as nodes that accept.
+    /// What a walk says, without subtrees: the tokens alive, and those of them that were seen as nodes that
+    /// accept.
     fn seen(trie: &Trie, automaton: &Automaton, residue: StateId) -> (Vec<TokenId>, Vec<TokenId>) {
         let (mut alive, mut accepting) = (Vec::new(), Vec::new());
         walk(trie, automaton, residue, |found| match found {
@@ -533,8 +541,8 @@ pub(super) mod tests {
         (alive, accepting)
     }
 
-    /// Compares a walk with steps along each of the trie's strings, whose tokens are their places, and returns how many
-    /// subtrees of more than `min_nodes` nodes were taken as one.
+    /// Compares a walk with steps along each of the trie's strings, whose tokens are their places, and
+    /// returns how many subtrees of more than `min_nodes` nodes were taken as one.
     pub(in crate::rows) fn agrees_with_steps(
         trie: &Trie,
         strings: &[Vec<u8>],

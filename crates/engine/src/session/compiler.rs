@@ -118,14 +118,16 @@ impl Compiler {
         Ok(EngineGrammar::compile(&self.0, source, fuel)?)
     }
 
-    /// The same for the contextual discipline: only those terminals compete for a token that can follow the tokens before
-    /// it in some sentence, the ignored ones, and inside of brackets that of line ends, which a `layout` drops there.
+    /// The same for the contextual discipline: only those terminals compete for a token that can follow the
+    /// tokens before it in some sentence, the ignored ones, and inside of brackets that of line ends, which a
+    /// `layout` drops there.
     ///
-    /// A text is in the language iff it can be split into tokens such that (1) those that are not ignored, with what
-    /// indentation makes of them, are a sentence of the rules, and (2) each token wins: at its place, its text is the
-    /// match that Python's `re` finds for its terminal alone, and no competing terminal has a longer match or one of
-    /// the same length that is preferred: by priority, then strings before regular expressions, then in Lark's order. A
-    /// string of punctuation loses to no longer one of that kind: `>>` is read both ways, and the rules decide.
+    /// A text is in the language iff it can be split into tokens such that (1) those that are not ignored,
+    /// with what indentation makes of them, are a sentence of the rules, and (2) each token wins: at its
+    /// place, its text is the match that Python's `re` finds for its terminal alone, and no competing
+    /// terminal has a longer match or one of the same length that is preferred: by priority, then strings
+    /// before regular expressions, then in Lark's order. A string of punctuation loses to no longer one of
+    /// that kind: `>>` is read both ways, and the rules decide.
     ///
     /// # Errors
     /// As those of [`compile_lexed`](Compiler::compile_lexed).
@@ -169,8 +171,8 @@ impl Compiler {
         Ok(EngineGrammar::compile(&self.0, source, fuel)?)
     }
 
-    /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait for
-    /// them. Changes no answer.
+    /// Makes the rows of `terminals` now, those of all residues if they are few, so that no mask has to wait
+    /// for them. Changes no answer.
     ///
     /// # Errors
     /// If a limit is reached, or the work is cancelled through `fuel`; what was made by then stays.
@@ -200,9 +202,9 @@ impl Compiler {
         Ok(())
     }
 
-    /// The rows that are known by now, to be read by [`load_rows`](Compiler::load_rows) in another process with the same
-    /// vocabulary, so that its first masks need not wait for them. Left out are rows of very long expressions, those with a
-    /// complement inside, and what is quickly made from other rows.
+    /// The rows that are known by now, to be read by [`load_rows`](Compiler::load_rows) in another process
+    /// with the same vocabulary, so that its first masks need not wait for them. Left out are rows of very
+    /// long expressions, those with a complement inside, and what is quickly made from other rows.
     pub fn save_rows(&self) -> Vec<u8> {
         let vocabulary = &self.0.vocabulary;
         // What is locked is looked up and let go: writing takes long.
@@ -227,9 +229,10 @@ impl Compiler {
         writer.finish(vocabulary)
     }
 
-    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, as far as the limits on memory allow, and returns how many of
-    /// them were new. Changes no answer, if the bytes are what was saved: whether they are damaged, of another version
-    /// or for another vocabulary is checked, what else someone may have written there cannot be.
+    /// Takes rows that [`save_rows`](Compiler::save_rows) gave, as far as the limits on memory allow, and
+    /// returns how many of them were new. Changes no answer, if the bytes are what was saved: whether they
+    /// are damaged, of another version or for another vocabulary is checked, what else someone may have
+    /// written there cannot be.
     ///
     /// # Errors
     /// If the bytes are not such rows, or a limit is reached; rows read by then stay.

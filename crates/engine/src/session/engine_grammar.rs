@@ -38,15 +38,17 @@ pub struct EngineGrammar {
 }
 
 impl EngineGrammar {
-    /// The same grammar for sessions whose text also ends with one of `stops`: such a token is refused until the text may
-    /// end, and ends it then. The grammar itself if all of them end a text in any case.
+    /// The same grammar for sessions whose text also ends with one of `stops`: such a token is refused until
+    /// the text may end, and ends it then. The grammar itself if all of them end a text in any case.
     ///
-    /// Takes no time to speak of if it was asked for before, or if neither `stops` match as text nor the grammar names tokens.
-    /// Tokens that match as text cannot be used in the text, so new rows are made, and a trie. If other tokens cannot spell
-    /// such a token either, the grammar is restricted to the texts that they can spell, so no mask leads into a dead end.
+    /// Takes no time to speak of if it was asked for before, or if neither `stops` match as text nor the
+    /// grammar names tokens. Tokens that match as text cannot be used in the text, so new rows are made, and
+    /// a trie. If other tokens cannot spell such a token either, the grammar is restricted to the texts that
+    /// they can spell, so no mask leads into a dead end.
     ///
     /// # Errors
-    /// If an id is not in range, no text of the grammar is left, or a limit on work is reached before that is decided.
+    /// If an id is not in range, no text of the grammar is left, or a limit on work is reached before that is
+    /// decided.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
@@ -148,7 +150,8 @@ impl EngineGrammar {
         Ok(self)
     }
 
-    /// Whether some text of the grammar cannot be spelled, so that each token must be checked for a completion.
+    /// Whether some text of the grammar cannot be spelled, so that each token must be checked for a
+    /// completion.
     pub(crate) fn must_spell(&self) -> bool {
         self.must_spell
     }
@@ -226,7 +229,8 @@ impl EngineGrammar {
         self.named.as_ref()
     }
 
-    /// Whether strings of the grammar name tokens that end texts, so that which of them may end a text depends on the text.
+    /// Whether strings of the grammar name tokens that end texts, so that which of them may end a text
+    /// depends on the text.
     #[doc(hidden)]
     pub fn has_named_ends(&self) -> bool {
         self.named().is_some_and(|named| named.ends().is_some())
@@ -242,8 +246,8 @@ impl EngineGrammar {
         &self.shared
     }
 
-    /// The machine for a new session, which does not wait for those that are on it. One that has grown beyond the limit
-    /// is left to them, and a fresh one takes its place.
+    /// The machine for a new session, which does not wait for those that are on it. One that has grown beyond
+    /// the limit is left to them, and a fresh one takes its place.
     pub(crate) fn machine(&self) -> Arc<SharedMachine> {
         self.last_use.store(self.shared.memory.now(), Ordering::Relaxed);
         self.shared.keep_within_limit();

@@ -73,7 +73,8 @@ pub struct NetworkStateView {
 pub enum SymbolView {
     /// The terminal of this number.
     Terminal(usize),
-    /// The rule of this number, its place in [`EngineGrammar::inspect_rules`](crate::EngineGrammar::inspect_rules).
+    /// The rule of this number, its place in
+    /// [`EngineGrammar::inspect_rules`](crate::EngineGrammar::inspect_rules).
     Rule(usize),
 }
 
@@ -136,6 +137,7 @@ pub struct RowView {
     /// Tokens all of whose bytes stay inside the residue; `None` if it has no row, because it is a word or a
     /// list of words and the token trie is walked with it.
     pub n_inside: Option<usize>,
-    /// Ways of tokens to leave it, whatever may follow; `None` if there is no row, or they are too many to list.
+    /// Ways of tokens to leave it, whatever may follow; `None` if there is no row, or they are too many to
+    /// list.
     pub n_exits: Option<usize>,
 }

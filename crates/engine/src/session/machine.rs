@@ -1,7 +1,7 @@
 //! The machine of one grammar: its parser, its reader, and what is known of limits and of watches.
 //!
-//! Here it is decided who answers a session's question: the reader alone, the limits on tokens, or the watch. All tables
-//! only grow, or can be dropped at any time: forgetting changes time, never answers.
+//! Here it is decided who answers a session's question: the reader alone, the limits on tokens, or the watch.
+//! All tables only grow, or can be dropped at any time: forgetting changes time, never answers.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ pub(crate) struct Machine {
     pub(crate) reader: Reader,
     pub(crate) limits: LimitsMemo,
     watch: WatchMemo,
-    /// The configurations as tables, where there are few, the last one made first; and from which there are many.
+    /// The configurations as tables, where there are few, the last one made first; and from which there are
+    /// many.
     automata: Vec<Arc<TokenAutomaton>>,
     without_automaton: FxHashSet<ConfigId>,
     counted: Counted,
@@ -190,8 +191,8 @@ impl Machine {
         mask
     }
 
-    /// What the mask of `config` lacks. It is to be [made](Wanted::make) beforehand, without the lock of the machine, so that
-    /// other sessions need not wait; a mask that misses something makes it itself.
+    /// What the mask of `config` lacks. It is to be [made](Wanted::make) beforehand, without the lock of the
+    /// machine, so that other sessions need not wait; a mask that misses something makes it itself.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -200,7 +201,8 @@ impl Machine {
         Ok(Wanted { rows, watch: self.watch.wanted(self.reader.parser()) })
     }
 
-    /// The mask with `n_left` tokens left, EOS included; not empty if they can complete a text that is not complete.
+    /// The mask with `n_left` tokens left, EOS included; not empty if they can complete a text that is not
+    /// complete.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -237,8 +239,8 @@ impl Machine {
         }
     }
 
-    /// Adds tokens to `mask` that are proven to be allowed after a state, with `n_left` tokens left if they are limited, as far as that
-    /// takes little work.
+    /// Adds tokens to `mask` that are proven to be allowed after a state, with `n_left` tokens left if they
+    /// are limited, as far as that takes little work.
     ///
     /// # Errors
     /// If the call is out of work, or another limit is reached; what was added is right.
@@ -259,7 +261,8 @@ impl Machine {
         }
     }
 
-    /// Whether a token of these bytes is certainly allowed after a state, with `n_left` tokens left if they are limited.
+    /// Whether a token of these bytes is certainly allowed after a state, with `n_left` tokens left if they
+    /// are limited.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -290,7 +293,8 @@ impl Machine {
         self.limits.least(&mut self.reader, state.config)
     }
 
-    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if no such completion is known.
+    /// Whether at most `n_left` tokens complete the text, EOS included; `None` if no such completion is
+    /// known.
     ///
     /// # Errors
     /// As [`least_at`](Machine::least_at).
@@ -303,7 +307,8 @@ impl Machine {
         self.limits.fits(&mut self.reader, state.config, n_left)
     }
 
-    /// Tokens that complete the text, without one for its end, as many as [`least_at`](Machine::least_at) says; `None` if none are known.
+    /// Tokens that complete the text, without one for its end, as many as [`least_at`](Machine::least_at)
+    /// says; `None` if none are known.
     ///
     /// # Errors
     /// As [`least_at`](Machine::least_at).
@@ -316,8 +321,9 @@ impl Machine {
         self.limits.way(&mut self.reader, state.config)
     }
 
-    /// A completion within `n_left` tokens, EOS included, after a token that is read in one way alone: as text or by its name, and where masks come
-    /// from profiles, by one of the state's terminals. So masks ask for it. Together the ways share stacks, and may be known to take more.
+    /// A completion within `n_left` tokens, EOS included, after a token that is read in one way alone: as
+    /// text or by its name, and where masks come from profiles, by one of the state's terminals. So masks ask
+    /// for it. Together the ways share stacks, and may be known to take more.
     ///
     /// # Errors
     /// If a limit is reached.

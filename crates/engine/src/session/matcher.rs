@@ -1,9 +1,9 @@
 //! Sessions: the state of one sequence.
 //!
-//! All sessions of a grammar share its machine, behind a lock, and have it only while they read and fill its tables
-//! ([`Matcher::ask`]). What takes long is done between two such turns: rows are made before a mask is
-//! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one grammar work at the same
-//! time. ARCHITECTURE.md ("Locks") says at what they still take turns.
+//! All sessions of a grammar share its machine, behind a lock, and have it only while they read and fill its
+//! tables ([`Matcher::ask`]). What takes long is done between two such turns: rows are made before a mask is
+//! ([`Matcher::make_rows`]), and a search for a word before the step that needs it. So sessions of one
+//! grammar work at the same time. ARCHITECTURE.md ("Locks") says at what they still take turns.
 
 mod bounded;
 mod explain;
@@ -37,9 +37,9 @@ use crate::{EngineError, Error};
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
 /// Holds a configuration id and a shared history, so cloning ([`fork`](Matcher::fork)) and rolling back cost
-/// nothing that depends on the length of the text. A refused or failed call leaves the state unchanged. A call that
-/// panics leaves the session [broken](Matcher::is_broken): every later call fails, but for [`reset`](Matcher::reset),
-/// which begins anew. Other sessions go on.
+/// nothing that depends on the length of the text. A refused or failed call leaves the state unchanged. A
+/// call that panics leaves the session [broken](Matcher::is_broken): every later call fails, but for
+/// [`reset`](Matcher::reset), which begins anew. Other sessions go on.
 ///
 /// Sessions of one grammar may be used from several threads at once, each session from one at a time.
 pub struct Matcher {
@@ -177,8 +177,9 @@ impl Matcher {
         Ok(true)
     }
 
-    /// [`accept_token`](Matcher::accept_token) without waiting or working: `None`, with the session as it was, if what comes
-    /// after the token is not known yet, another thread is using the grammar's tables, or there is a limit on tokens.
+    /// [`accept_token`](Matcher::accept_token) without waiting or working: `None`, with the session as it
+    /// was, if what comes after the token is not known yet, another thread is using the grammar's tables, or
+    /// there is a limit on tokens.
     ///
     /// # Errors
     /// As [`accept_token`](Matcher::accept_token).
@@ -303,7 +304,8 @@ impl Matcher {
         Ok(())
     }
 
-    /// The same session without [`Limits::mask_work`](crate::Limits::mask_work): each call takes the work that it needs.
+    /// The same session without [`Limits::mask_work`](crate::Limits::mask_work): each call takes the work
+    /// that it needs.
     #[doc(hidden)]
     #[must_use]
     pub fn unbounded(self) -> Matcher {
@@ -353,14 +355,14 @@ impl Matcher {
         self.state.n_steps
     }
 
-    /// How many tokens the text has, an end-of-sequence token included; a run of bytes counts as the fewest tokens that spell
-    /// it (as its bytes, if none do).
+    /// How many tokens the text has, an end-of-sequence token included; a run of bytes counts as the fewest
+    /// tokens that spell it (as its bytes, if none do).
     pub fn n_tokens(&self) -> usize {
         self.state.n_tokens
     }
 
-    /// The bytes accepted so far, with the names of special tokens that the grammar names. An end-of-sequence token that has
-    /// ended the text has none.
+    /// The bytes accepted so far, with the names of special tokens that the grammar names. An end-of-sequence
+    /// token that has ended the text has none.
     pub fn text(&self) -> Vec<u8> {
         let vocabulary = self.grammar.vocabulary();
         let mut text = Vec::new();
@@ -463,7 +465,8 @@ impl Matcher {
         Ok(witness.is_some().then_some(State { witness, ..next }))
     }
 
-    /// What completes the text at `next`, which `readings` lead to, by one of them alone, if it is not known to fit by all of them.
+    /// What completes the text at `next`, which `readings` lead to, by one of them alone, if it is not known
+    /// to fit by all of them.
     fn witness_of_one(
         &self,
         state: &State,

@@ -1,6 +1,7 @@
 //! The top floor: what users of the engine hold, and how they share what is below.
 //!
-//! A [`Compiler`] makes an [`EngineGrammar`]. Its sessions, each a [`Matcher`], share one `Machine` behind a lock.
+//! A [`Compiler`] makes an [`EngineGrammar`]. Its sessions, each a [`Matcher`], share one `Machine` behind a
+//! lock.
 
 mod compiler;
 mod engine_grammar;

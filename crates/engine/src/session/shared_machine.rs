@@ -1,8 +1,8 @@
 //! The machine of a grammar, shared by its sessions behind a lock.
 //!
 //! The lock is held while tables are read and filled, not while rows are made or words are searched for: such
-//! work is asked for by an error ([`EngineError::into_search`](crate::EngineError::into_search)) or beforehand
-//! ([`Machine::wanted`]), and done by the session without the lock.
+//! work is asked for by an error ([`EngineError::into_search`](crate::EngineError::into_search)) or
+//! beforehand ([`Machine::wanted`]), and done by the session without the lock.
 
 use std::ops::{Deref, DerefMut};
 
@@ -35,8 +35,8 @@ impl SharedMachine {
         &self.start
     }
 
-    /// Asks the machine, which other sessions have between two calls of `ask`. Where it says that a search for a word is
-    /// needed, makes that and asks again.
+    /// Asks the machine, which other sessions have between two calls of `ask`. Where it says that a search
+    /// for a word is needed, makes that and asks again.
     ///
     /// # Errors
     /// What `ask` gives.

@@ -34,7 +34,8 @@ impl Source {
     /// The machine before any text, and the tokens that the grammar names.
     ///
     /// # Errors
-    /// If no text is in the language, a terminal cannot be had, a limit is reached, or the work is cancelled through `fuel`.
+    /// If no text is in the language, a terminal cannot be had, a limit is reached, or the work is cancelled
+    /// through `fuel`.
     pub(crate) fn compile(
         self,
         shared: &Arc<Shared>,
@@ -92,7 +93,8 @@ fn with_lexer(
     Ok((Machine::new(shared.clone(), network, &terminals)?, named))
 }
 
-/// What messages call the terminals: strings by what they are, those of the layout by what they mean, others by name.
+/// What messages call the terminals: strings by what they are, those of the layout by what they mean, others
+/// by name.
 fn labels(terminals: &[LarkTerminal], declared: &[String], layout: Option<&Layout>) -> Vec<String> {
     let label = |terminal: &LarkTerminal| match &terminal.string {
         Some(string) => shown(string.as_bytes()),

@@ -1,6 +1,7 @@
 //! The tokens that are already known to stay in a terminal.
 //!
-//! Used where a call has no more work to spend: the transitions that a row or partition has made so far are kept.
+//! Used where a call has no more work to spend: the transitions that a row or partition has made so far are
+//! kept.
 
 use maskwright_automata::{Automaton, StateId, meter};
 use maskwright_vocabulary::{TokenId, Trie};
@@ -10,9 +11,11 @@ use crate::EngineError;
 /// Units of work that a token takes.
 const UNITS_PER_TOKEN: u64 = 1;
 
-/// Visits the tokens that are known to keep `residue` alive, in the order of their bytes, with the residue after each.
+/// Visits the tokens that are known to keep `residue` alive, in the order of their bytes, with the residue
+/// after each.
 ///
-/// Each token of the vocabulary takes the same work, whatever is known of it. So with more known, at least as many are visited.
+/// Each token of the vocabulary takes the same work, whatever is known of it. So with more known, at least as
+/// many are visited.
 ///
 /// # Errors
 /// If the call is out of work; what was visited is right.

@@ -1,7 +1,8 @@
 //! What the tokens of a vocabulary do to one residue of a terminal.
 //!
-//! Tokens that stay inside the terminal are grouped by the residue that they end at, so a limit on tokens needs one number
-//! for each group. For the others, the places in the token trie are listed at which the terminal can be left.
+//! Tokens that stay inside the terminal are grouped by the residue that they end at, so a limit on tokens
+//! needs one number for each group. For the others, the places in the token trie are listed at which the
+//! terminal can be left.
 
 use maskwright_automata::{Automaton, AutomatonError, ByteSet, StateId, meter};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, Vocabulary};
@@ -94,7 +95,8 @@ impl Partitioning {
 }
 
 impl Partition {
-    /// The places where tokens go on with a byte of `follow` after the residue accepts, each with the bytes before it.
+    /// The places where tokens go on with a byte of `follow` after the residue accepts, each with the bytes
+    /// before it.
     fn exit_places<'a>(
         &'a self,
         trie: &'a Trie,

@@ -1,20 +1,24 @@
 //! Limits on tokens of grammars with a [watch](maskwright_grammar::Watch).
 //!
-//! An example: items must differ, and the text is `[1,1` with three tokens left. The grammar alone could end with `]` and EOS, but
-//! the second item must become another one first. So `]` is refused, and `0` is allowed, since `]` and EOS fit after it.
+//! An example: items must differ, and the text is `[1,1` with three tokens left. The grammar alone could end
+//! with `]` and EOS, but the second item must become another one first. So `]` is refused, and `0` is
+//! allowed, since `]` and EOS fit after it.
 //!
-//! What the watch remembers could make a difference to every completion, so it cannot be part of tables that texts share. A
-//! bound that knows nothing of it can: that of the *safe* completions, which enter no terminal that
-//! [begins](maskwright_grammar::Mark::begins) something to watch, or count as many bytes for it as leave one word that is not refused. A text is *at risk* where what is in progress, such as a key, may turn out
-//! to be refused. Where it is not at risk, some safe completion is accepted whatever was there. Mostly that is the bound of the grammar alone: nobody needs another undeclared
-//! key to close an object.
+//! What the watch remembers could make a difference to every completion, so it cannot be part of tables that
+//! texts share. A bound that knows nothing of it can: that of the *safe* completions, which enter no terminal
+//! that [begins](maskwright_grammar::Mark::begins) something to watch, or count as many bytes for it as leave
+//! one word that is not refused. A text is *at risk* where what is in progress, such as a key, may turn out
+//! to be refused. Where it is not at risk, some safe completion is accepted whatever was there. Mostly that
+//! is the bound of the grammar alone: nobody needs another undeclared key to close an object.
 //!
-//! **Invariant.** A token is allowed if the text after it is not at risk and the bound of the safe completions fits, or if a completion after it was
-//! read by the watch to its end and fits ([`completing_text`](Watcher::completing_text)).
+//! **Invariant.** A token is allowed if the text after it is not at risk and the bound of the safe
+//! completions fits, or if a completion after it was read by the watch to its end and fits
+//! ([`completing_text`](Watcher::completing_text)).
 //!
-//! Which tokens lead to a text at risk is known without reading them all: from a text at risk by a walk along what is risky,
-//! else they are listed (`mask`). Where the bounds of safe completions exclude tokens that those of the grammar alone do not (an array must have more
-//! items that differ), each of them is read by itself, up to [`MAX_READ`].
+//! Which tokens lead to a text at risk is known without reading them all: from a text at risk by a walk along
+//! what is risky, else they are listed (`mask`). Where the bounds of safe completions exclude tokens that
+//! those of the grammar alone do not (an array must have more items that differ), each of them is read by
+//! itself, up to [`MAX_READ`].
 
 use std::sync::Arc;
 
@@ -52,8 +56,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Tokens that complete the text at `place`, without one for its end: the fewer of those along a safe completion and of those along one of the
-    /// grammar alone.
+    /// Tokens that complete the text at `place`, without one for its end: the fewer of those along a safe
+    /// completion and of those along one of the grammar alone.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -79,7 +83,8 @@ impl Watcher<'_> {
         Ok(best)
     }
 
-    /// Whether at most `n_left` tokens complete the text at `place`; `None` if no such completion is known, although there may be one.
+    /// Whether at most `n_left` tokens complete the text at `place`; `None` if no such completion is known,
+    /// although there may be one.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -213,8 +218,8 @@ impl Watcher<'_> {
         Ok(safe.is_some_and(|safe| safe.is_whole))
     }
 
-    /// A text that completes the one at `place`, as the watch has read it: along a completion by `ways`, which is left where the text is at risk for
-    /// the shortest way out of risk.
+    /// A text that completes the one at `place`, as the watch has read it: along a completion by `ways`,
+    /// which is left where the text is at risk for the shortest way out of risk.
     fn completing_text(&mut self, place: &Place, ways: Ways) -> Result<Option<Vec<u8>>, EngineError> {
         let (mut text, mut at) = (Vec::new(), place.clone());
         let bytes = self.reader.parser.shared.vocabulary.single_bytes();
@@ -252,7 +257,8 @@ impl Watcher<'_> {
         Ok(None)
     }
 
-    /// The bound of the safe completions, EOS included; [`NEVER`] where none is known, or the text is at risk.
+    /// The bound of the safe completions, EOS included; [`NEVER`] where none is known, or the text is at
+    /// risk.
     fn safe_least(&mut self, place: &Place) -> Result<u32, EngineError> {
         if place.watching.is_at_risk() || !keeps_few(place) {
             return Ok(NEVER);
@@ -306,7 +312,8 @@ fn is_few(n_tokens: u32) -> bool {
     n_tokens < MAX_SAFE
 }
 
-/// Whether the watch keeps so few that one of the words that safe completions count for a terminal is not refused.
+/// Whether the watch keeps so few that one of the words that safe completions count for a terminal is not
+/// refused.
 fn keeps_few(place: &Place) -> bool {
     place.watching.n_kept() < 1 << (KEPT_BITS - 1)
 }

@@ -1,10 +1,13 @@
 //! Masks of grammars with a watch.
 //!
-//! The mask is the reader's mask without the tokens that fail. Few can fail, and only those are read one by one:
+//! The mask is the reader's mask without the tokens that fail. Few can fail, and only those are read one by
+//! one:
 //!
-//! * tokens that read into a terminal where something watched ends, as a comma after an item (listed once a configuration);
+//! * tokens that read into a terminal where something watched ends, as a comma after an item (listed once a
+//!   configuration);
 //! * tokens that the watch doubts (listed once a vocabulary);
-//! * tokens after which the text is at risk as it was before them (found by a walk of the token trie that ends where risk does).
+//! * tokens after which the text is at risk as it was before them (found by a walk of the token trie that
+//!   ends where risk does).
 //!
 //! The naive twin is `accept_token`, token by token.
 
@@ -61,10 +64,10 @@ impl Watcher<'_> {
         Ok((0, start.clone()))
     }
 
-    /// The mask of a place. Where the machine's mask is memoised, takes time linear in the tokens that are doubtful or read
-    /// into a marked terminal, and in the beginnings of tokens that keep the text at risk; next to none where nothing is kept.
-    /// Tokens that the searches of this call could not decide are left out, and then the mask is a bound; but it is not
-    /// empty where the text has a completion.
+    /// The mask of a place. Where the machine's mask is memoised, takes time linear in the tokens that are
+    /// doubtful or read into a marked terminal, and in the beginnings of tokens that keep the text at risk;
+    /// next to none where nothing is kept. Tokens that the searches of this call could not decide are left
+    /// out, and then the mask is a bound; but it is not empty where the text has a completion.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -236,8 +239,8 @@ impl Watcher<'_> {
         Ok(tokens)
     }
 
-    /// Bytes with which a configuration stays inside its only terminal, at the same place of it; texts of other
-    /// configurations, and of terminals that [part](Mark::parts), have none.
+    /// Bytes with which a configuration stays inside its only terminal, at the same place of it; texts of
+    /// other configurations, and of terminals that [part](Mark::parts), have none.
     fn loops_inside(&self, config: ConfigId) -> Result<ByteSet, EngineError> {
         let [thread] = self.reader.parser.configs.threads(config) else { return Ok(ByteSet::EMPTY) };
         let automaton = self.reader.parser.automaton(thread.terminal);

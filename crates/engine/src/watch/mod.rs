@@ -1,17 +1,18 @@
 //! Grammars with a [watch](maskwright_grammar::Watch): sessions that remember what was there.
 //!
-//! When: a schema says `uniqueItems`, or an object may have any keys, of which none may come twice. No grammar of reasonable
-//! size says so.
+//! When: a schema says `uniqueItems`, or an object may have any keys, of which none may come twice. No
+//! grammar of reasonable size says so.
 //!
-//! An example: the text is `[1,2,1`, and items must differ. The watch remembers 1 and 2, and refuses the comma and the bracket
-//! after the third item; but `0` is allowed, since 10 is a new item.
+//! An example: the text is `[1,2,1`, and items must differ. The watch remembers 1 and 2, and refuses the
+//! comma and the bracket after the third item; but `0` is allowed, since 10 is a new item.
 //!
 //! A session stands at a configuration and a [`Watching`]. Where the watch refuses, threads at terminals that
-//! [can be refused](Mark::can_be_refused) are not followed; all else is the reader's. A token is allowed if the grammar reads it
-//! and the watch accepts some completion. The front end guarantees one unless the text is at risk; there, a search looks for one.
+//! [can be refused](Mark::can_be_refused) are not followed; all else is the reader's. A token is allowed if
+//! the grammar reads it and the watch accepts some completion. The front end guarantees one unless the text
+//! is at risk; there, a search looks for one.
 //!
-//! Rejected: configurations that carry what was there (each text would have its own, and masks and transitions
-//! would never be met again).
+//! Rejected: configurations that carry what was there (each text would have its own, and masks and
+//! transitions would never be met again).
 
 mod budget;
 mod mask;

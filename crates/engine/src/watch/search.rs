@@ -1,10 +1,10 @@
 //! The search for a completion that the watch accepts, from a text that is at risk.
 //!
-//! Breadth first over pairs of a configuration and what the watch remembers. What it remembers depends only on the bytes
-//! that it did not ignore and the marks before them, so those number it ([`Memory`]): white space leads to new
-//! configurations, but to no new memory, and two ways around it meet again. One [`Search`] serves one call. All
-//! places from which nothing was found are kept for the rest of the call, so the tokens of a mask share the work, and the
-//! call as a whole does a bounded amount of it.
+//! Breadth first over pairs of a configuration and what the watch remembers. What it remembers depends only
+//! on the bytes that it did not ignore and the marks before them, so those number it ([`Memory`]): white
+//! space leads to new configurations, but to no new memory, and two ways around it meet again. One [`Search`]
+//! serves one call. All places from which nothing was found are kept for the rest of the call, so the tokens
+//! of a mask share the work, and the call as a whole does a bounded amount of it.
 //!
 //! Bytes that led out of risk before are tried first when their configuration is met again
 //! (`ways_out` of [`WatchMemo`](super::WatchMemo)): they mostly do so whatever was there before.
@@ -131,7 +131,8 @@ impl Watcher<'_> {
         Ok(!place.watching.is_at_risk() || self.find_completion(place)?.is_some())
     }
 
-    /// The bytes that a completion which the watch accepts begins with ([`Completion::Begins`]), if there is one.
+    /// The bytes that a completion which the watch accepts begins with ([`Completion::Begins`]), if there is
+    /// one.
     ///
     /// # Errors
     /// As [`has_completion`](Watcher::has_completion).
@@ -170,7 +171,8 @@ impl Watcher<'_> {
         self.new_completion(search, start)
     }
 
-    /// The same by a new search, which does not depend on what was found before; the first of the shortest ways.
+    /// The same by a new search, which does not depend on what was found before; the first of the shortest
+    /// ways.
     ///
     /// # Errors
     /// As [`completion`](Watcher::completion).

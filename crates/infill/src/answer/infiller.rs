@@ -16,8 +16,9 @@ use crate::lattice::Unread;
 use crate::lexed::{LexedReader, LexedTables, LexerForm};
 use crate::rules::repeat_tails;
 
-/// A grammar made ready for infilling over one vocabulary, with what is learned about the two on the way. Cheap
-/// to clone; clones share everything, and so do the canvases and templates made from it, from any thread.
+/// A grammar made ready for infilling over one vocabulary, with what is learned about the two on the way.
+/// Cheap to clone; clones share everything, and so do the canvases and templates made from it, from any
+/// thread.
 #[derive(Clone)]
 pub struct Infiller(Arc<Shared>);
 
@@ -38,13 +39,14 @@ pub enum Form<'a> {
 }
 
 impl Infiller {
-    /// Prepares a grammar whose texts `sessions` accept. Texts are looked for in each of the `forms`, in their order, and count when a
-    /// session accepts them. Takes time linear in the forms; what they say about the vocabulary is computed when a canvas or template
-    /// first asks.
+    /// Prepares a grammar whose texts `sessions` accept. Texts are looked for in each of the `forms`, in
+    /// their order, and count when a session accepts them. Takes time linear in the forms; what they say
+    /// about the vocabulary is computed when a canvas or template first asks.
     ///
     /// # Errors
-    /// If a limit is reached before a form is read, or the work is cancelled through `fuel`. Where no form can be read (a rule that opens a
-    /// block or bracket and leaves it open), sessions alone decide, and many questions are left open.
+    /// If a limit is reached before a form is read, or the work is cancelled through `fuel`. Where no form
+    /// can be read (a rule that opens a block or bracket and leaves it open), sessions alone decide, and many
+    /// questions are left open.
     #[doc(hidden)]
     pub fn of(
         sessions: &Arc<EngineGrammar>,
@@ -94,13 +96,14 @@ impl Infiller {
         Infiller::of(&sessions, &[(Form::OverBytes(grammar), Relation::Same)], limits, fuel)
     }
 
-    /// [`Infiller::of`] for a grammar over the tokens of Lark's basic lexer, with sessions of its own: a text is in the language iff that
-    /// lexer uses it up, and the tokens that are not ignored are a sentence of the rules, with those that indentation makes if `layout`
-    /// says how. Takes time linear in the rules, and in the states of the lexer.
+    /// [`Infiller::of`] for a grammar over the tokens of Lark's basic lexer, with sessions of its own: a text
+    /// is in the language iff that lexer uses it up, and the tokens that are not ignored are a sentence of
+    /// the rules, with those that indentation makes if `layout` says how. Takes time linear in the rules, and
+    /// in the states of the lexer.
     ///
     /// # Errors
-    /// If the grammar declares terminals that `layout` does not make, no token sequence is in its language, a terminal cannot
-    /// be had, a limit is reached, or the work is cancelled through `fuel`.
+    /// If the grammar declares terminals that `layout` does not make, no token sequence is in its language, a
+    /// terminal cannot be had, a limit is reached, or the work is cancelled through `fuel`.
     ///
     /// ```
     /// use maskwright_automata::Fuel;
@@ -171,7 +174,8 @@ impl Infiller {
     }
 }
 
-/// The reader of a grammar over bytes. What only sessions count or remember (repeated keys, limits on tokens) it does not.
+/// The reader of a grammar over bytes. What only sessions count or remember (repeated keys, limits on tokens)
+/// it does not.
 fn over_bytes(
     grammar: &Grammar,
     relation: Relation,

@@ -1,7 +1,7 @@
 //! The judge: an ordinary session of the grammar.
 //!
-//! Charts and searches only propose texts. A text counts when a session accepts it, so whatever a session can check
-//! (repeated keys, items that all differ, the contextual lexer) holds of what fills a canvas as well.
+//! Charts and searches only propose texts. A text counts when a session accepts it, so whatever a session can
+//! check (repeated keys, items that all differ, the contextual lexer) holds of what fills a canvas as well.
 
 use std::sync::Arc;
 
@@ -70,8 +70,8 @@ impl Judge {
         Ok(parts.len())
     }
 
-    /// The fewest tokens with which the parts are a text, without one that ends it; `None` if the parts are refused, or no tokens spell the
-    /// rest of a text.
+    /// The fewest tokens with which the parts are a text, without one that ends it; `None` if the parts are
+    /// refused, or no tokens spell the rest of a text.
     ///
     /// # Errors
     /// If the session reaches a limit.
@@ -92,7 +92,8 @@ impl Judge {
         Ok(Some(tokens))
     }
 
-    /// The tokens that can follow the parts, as bits of a mask of the model's width; empty if the parts are refused.
+    /// The tokens that can follow the parts, as bits of a mask of the model's width; empty if the parts are
+    /// refused.
     ///
     /// # Errors
     /// If the session reaches a limit.

@@ -1,7 +1,8 @@
 //! Answers to questions about places of a text.
 //!
-//! An [`Infiller`] is a grammar made ready: sessions, and one `reader` or several. A `question` says what is known. The
-//! `solver` answers it, near the last witness (`near`) if it can, and has what it finds read by the `judge`.
+//! An [`Infiller`] is a grammar made ready: sessions, and one `reader` or several. A `question` says what is
+//! known. The `solver` answers it, near the last witness (`near`) if it can, and has what it finds read by
+//! the `judge`.
 
 mod infiller;
 mod judge;

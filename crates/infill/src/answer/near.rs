@@ -1,7 +1,7 @@
 //! Witnesses, and questions near them: most places are as in the witness, and a few are open.
 //!
-//! A chart of such a question is small, because nearly all of its text is known. [`Witness::near`] opens places
-//! around what has changed; [`Witness::window`] opens places around a position whose mask is wanted.
+//! A chart of such a question is small, because nearly all of its text is known. [`Witness::near`] opens
+//! places around what has changed; [`Witness::window`] opens places around a position whose mask is wanted.
 
 use maskwright_engine::{MatcherStep, TextPart, text_parts};
 use maskwright_vocabulary::{TokenId, Vocabulary};
@@ -17,8 +17,8 @@ pub(crate) struct Witness {
     pub(crate) reader: usize,
     /// The boundary that the text ends at.
     pub(crate) end: usize,
-    /// What is at each place before that: [`Place::Read`] for tokens, or [`Place::Token`] where it is not known how the reader reads it;
-    /// [`Place::Text`] for texts, `None` for places that are left out.
+    /// What is at each place before that: [`Place::Read`] for tokens, or [`Place::Token`] where it is not
+    /// known how the reader reads it; [`Place::Text`] for texts, `None` for places that are left out.
     pub(crate) places: Vec<Option<Place>>,
 }
 
@@ -53,8 +53,8 @@ impl Witness {
         Witness { reader, end, places }
     }
 
-    /// The same with what the question says where it is known, as a session reads it; `None` if a text cannot end there, or a place has
-    /// nothing.
+    /// The same with what the question says where it is known, as a session reads it; `None` if a text cannot
+    /// end there, or a place has nothing.
     pub(crate) fn parts(
         &self,
         question: &Question,
@@ -126,7 +126,8 @@ impl Witness {
         Witness { reader: number, end: self.end, places: places.collect() }
     }
 
-    /// The question with what the witness has wherever `is_open` does not say otherwise. Both are of the same places.
+    /// The question with what the witness has wherever `is_open` does not say otherwise. Both are of the same
+    /// places.
     fn fill(&self, question: &Question, is_open: impl Fn(usize) -> bool) -> Question {
         let mut filled = question.clone();
         let is_unknown = |place: &Place| matches!(place, Place::Masked | Place::Free);
@@ -141,8 +142,8 @@ impl Witness {
         filled
     }
 
-    /// The question of the texts that have a window of `n_near` masked positions on each side of `position` open, and that itself, and are like
-    /// the witness elsewhere; `None` if the witness ends before.
+    /// The question of the texts that have a window of `n_near` masked positions on each side of `position`
+    /// open, and that itself, and are like the witness elsewhere; `None` if the witness ends before.
     pub(crate) fn window(&self, question: &Question, position: usize, n_near: usize) -> Option<Question> {
         if self.end <= position {
             return None;
@@ -156,8 +157,9 @@ impl Witness {
         Some(window)
     }
 
-    /// The question of the texts that differ from the witness only in `n_near` masked positions on each side of known tokens that it does
-    /// not have, and of its end if a text cannot end there; `None` if it is a witness of other places.
+    /// The question of the texts that differ from the witness only in `n_near` masked positions on each side
+    /// of known tokens that it does not have, and of its end if a text cannot end there; `None` if it is a
+    /// witness of other places.
     pub(crate) fn near(
         &self,
         question: &Question,

@@ -1,7 +1,8 @@
 //! A question: known and unknown places, and where the text may end.
 //!
-//! A known token can often be read in two ways: as its text, and by its id where the grammar names it. A lattice has
-//! one reading of each. So a question is one lattice for each combination of readings; usually there is one.
+//! A known token can often be read in two ways: as its text, and by its id where the grammar names it. A
+//! lattice has one reading of each. So a question is one lattice for each combination of readings; usually
+//! there is one.
 
 use maskwright_engine::MatcherStep;
 use maskwright_vocabulary::{TokenId, Vocabulary, symbol_text};

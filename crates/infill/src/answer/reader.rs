@@ -1,8 +1,8 @@
 //! A form of the grammar in which texts of a lattice are searched for, or shown not to exist.
 //!
-//! An [`Infiller`](crate::Infiller) has one reader or several. A session judges what they find ([judge](crate::answer)), so
-//! a reader's language may differ from that of the sessions: the JSON Schema with any white space, the Lark grammar
-//! with another lexer. [`Relation`] says what its answers prove.
+//! An [`Infiller`](crate::Infiller) has one reader or several. A session judges what they find
+//! ([judge](crate::answer)), so a reader's language may differ from that of the sessions: the JSON Schema
+//! with any white space, the Lark grammar with another lexer. [`Relation`] says what its answers prove.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,7 +34,8 @@ pub(crate) struct Reader {
     pub(crate) named: Option<NamedTokens>,
     pub(crate) relation: Relation,
     tables: Mutex<Box<dyn Read>>,
-    /// By the known text around a masked position, the tokens that it lets stand there; packed. Never locked together with `tables`.
+    /// By the known text around a masked position, the tokens that it lets stand there; packed. Never locked
+    /// together with `tables`.
     near: Mutex<FxHashMap<Lattice, Arc<[u32]>>>,
 }
 
@@ -92,7 +93,8 @@ impl Reader {
         id == token || vocabulary.as_symbol(id).is_some_and(|read| symbol() == Some(read))
     }
 
-    /// The token that an id of the reader stands for: if it is a symbol of several, one that is none of `others`.
+    /// The token that an id of the reader stands for: if it is a symbol of several, one that is none of
+    /// `others`.
     pub(crate) fn token_of(&self, id: TokenId, others: &[TokenId], vocabulary: &Vocabulary) -> TokenId {
         let symbol = vocabulary.as_symbol(id);
         let token = symbol.and_then(|symbol| self.named.as_ref()?.first_but(symbol, others));

@@ -1,8 +1,8 @@
 //! The answers to questions, and the strategies that find them.
 //!
-//! A question has three answers. *Yes*: there is a witness, which the judge has accepted. *No*: a reader whose language
-//! contains the whole language has no text that fits. *Open*: the strategies, or the work for one question, ended
-//! before that.
+//! A question has three answers. *Yes*: there is a witness, which the judge has accepted. *No*: a reader
+//! whose language contains the whole language has no text that fits. *Open*: the strategies, or the work for
+//! one question, ended before that.
 //!
 //! The strategies, in their order ([`STAGES`]). Each is tried with each reader:
 //!
@@ -20,8 +20,8 @@
 //! | refute | any text instead of runs of masked positions | no |
 //! | whole search | the same search everywhere | yes, no |
 //!
-//! If the judge refuses a text of a reader, it is mended: at the place of the refusal, or before it, another token is
-//! taken that a session allows, and the search is repeated from there ([`Solver::mend`]).
+//! If the judge refuses a text of a reader, it is mended: at the place of the refusal, or before it, another
+//! token is taken that a session allows, and the search is repeated from there ([`Solver::mend`]).
 
 mod masks;
 mod tidy;
@@ -71,8 +71,8 @@ const STAGES: [Stage; 8] = [
 const N_NEAR: usize = 10_000;
 const N_NEAR_PLACE: usize = 64;
 
-/// A question near a witness may take one part of so many of the work that the first question of a canvas may take: nothing is lost if it is
-/// left open.
+/// A question near a witness may take one part of so many of the work that the first question of a canvas may
+/// take: nothing is lost if it is left open.
 const QUESTION_PART: u64 = 3;
 
 /// Of the work that is left for a question, one strategy may take one part of so many.
@@ -233,7 +233,8 @@ impl Solver {
         }
     }
 
-    /// A text that ends as early as a session can end it after the known beginning, if only masked positions follow there.
+    /// A text that ends as early as a session can end it after the known beginning, if only masked positions
+    /// follow there.
     fn finish(&mut self, question: &Question) -> Result<Answer, InfillError> {
         let prefix = question.known_prefix();
         let Some(tokens) = self.judge.finished(&prefix)? else { return Ok(Answer::Open) };
@@ -300,7 +301,8 @@ impl Solver {
         }
     }
 
-    /// A text that one reader finds. Where there is none, `answer` becomes open if the reader has not looked everywhere.
+    /// A text that one reader finds. Where there is none, `answer` becomes open if the reader has not looked
+    /// everywhere.
     fn propose(
         &mut self,
         question: &Question,
@@ -327,7 +329,8 @@ impl Solver {
         Ok(None)
     }
 
-    /// The witness if the judge accepts it, or another one that has something else where the judge refuses it.
+    /// The witness if the judge accepts it, or another one that has something else where the judge refuses
+    /// it.
     fn mend(
         &mut self,
         question: &Question,
@@ -398,7 +401,8 @@ impl Solver {
         Ok(Answer::Open)
     }
 
-    /// Whether the judge accepts the witness with what is known now in its place; `None` if a limit left that open.
+    /// Whether the judge accepts the witness with what is known now in its place; `None` if a limit left that
+    /// open.
     pub(crate) fn is_accepted(
         &mut self,
         question: &Question,
@@ -418,7 +422,8 @@ fn near_effort(question: &Question) -> Effort {
     Effort::Likely(N_NEAR + N_NEAR_PLACE * question.places.len())
 }
 
-/// Runs `ask` with so much work at most in searches, and as much in sessions, but with no more than the present call may still do.
+/// Runs `ask` with so much work at most in searches, and as much in sessions, but with no more than the
+/// present call may still do.
 pub(crate) fn with_fuel<T>(work: u64, ask: impl FnOnce(&Fuel) -> T) -> T {
     let limit = work.min(meter::left());
     let fuel = Fuel::new(limit);

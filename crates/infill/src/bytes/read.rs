@@ -85,7 +85,8 @@ impl Read for Tables {
     }
 }
 
-/// Moves the tokens that texts of the chart have at the position from `asked` to `allowed`, as many as are found within the limit.
+/// Moves the tokens that texts of the chart have at the position from `asked` to `allowed`, as many as are
+/// found within the limit.
 fn move_tokens(
     chart: &Chart,
     edges: &mut Scanned<'_>,

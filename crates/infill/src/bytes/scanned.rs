@@ -1,11 +1,12 @@
 //! A lattice's bytes as a chart parses them.
 //!
-//! A node is a place of the lattice, between terminals; or a boundary with the *residue* of the terminal in progress
-//! there. Edges are made when they are asked for, so a schema with thousands of terminals makes no more of them than
-//! texts can use. Each edge reads at least one byte, or skips a piece that can be left out.
+//! A node is a place of the lattice, between terminals; or a boundary with the *residue* of the terminal in
+//! progress there. Edges are made when they are asked for, so a schema with thousands of terminals makes no
+//! more of them than texts can use. Each edge reads at least one byte, or skips a piece that can be left out.
 //!
-//! Inside a token of the vocabulary a place is a set of nodes of the token trie. Sets of residues at one boundary are
-//! not joined into one node: then what is useful would have to be separated again (see [`scan`](crate::bytes::tables::scan)).
+//! Inside a token of the vocabulary a place is a set of nodes of the token trie. Sets of residues at one
+//! boundary are not joined into one node: then what is useful would have to be separated again (see
+//! [`scan`](crate::bytes::tables::scan)).
 
 use std::ops::Range;
 

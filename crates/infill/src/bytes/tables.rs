@@ -1,4 +1,5 @@
-//! What canvases and templates of one grammar and vocabulary share: the network, automata, first bytes, scans.
+//! What canvases and templates of one grammar and vocabulary share: the network, automata, first bytes,
+//! scans.
 
 pub(super) mod scan;
 

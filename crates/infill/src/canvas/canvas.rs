@@ -1,8 +1,8 @@
 //! A canvas of tokens and masked positions, filled in any order.
 //!
-//! A canvas states questions about its positions and keeps what the solver finds: the witness that fills it now, and
-//! witnesses of the canvas with one token more. So `set` after `allows` costs nothing, and a possible canvas always
-//! has an answer for `complete`.
+//! A canvas states questions about its positions and keeps what the solver finds: the witness that fills it
+//! now, and witnesses of the canvas with one token more. So `set` after `allows` costs nothing, and a
+//! possible canvas always has an answer for `complete`.
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ const MAX_FOUND: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct CanvasConfig {
-    /// The token that a model fills up with after EOS, if that is not EOS itself. It must be one that never matches as
-    /// text.
+    /// The token that a model fills up with after EOS, if that is not EOS itself. It must be one that never
+    /// matches as text.
     pub padding: Option<TokenId>,
-    /// The token that stands for a masked position in the model's input. It is never a part of the text, even where the
-    /// grammar allows any token, and must be one that never matches as text.
+    /// The token that stands for a masked position in the model's input. It is never a part of the text, even
+    /// where the grammar allows any token, and must be one that never matches as text.
     pub mask: Option<TokenId>,
 }
 
@@ -82,13 +82,13 @@ pub enum Verdict {
 
 /// A sequence of positions, each a known token or a masked one (exactly one token).
 ///
-/// The canvas as a whole is one word of the grammar's language, which takes whole positions from the first one on.
-/// After its end come an EOS and then EOS or padding tokens, or nothing; where the vocabulary has no EOS,
-/// padding alone.
+/// The canvas as a whole is one word of the grammar's language, which takes whole positions from the first
+/// one on. After its end come an EOS and then EOS or padding tokens, or nothing; where the vocabulary has no
+/// EOS, padding alone.
 ///
-/// A canvas that can be filled keeps a *witness*: a text that fills it, which a session of the grammar has accepted.
-/// [`set`](Canvas::set) keeps a token only with a new witness that has it, so a possible canvas always stays possible, and
-/// [`complete`](Canvas::complete) always has an answer.
+/// A canvas that can be filled keeps a *witness*: a text that fills it, which a session of the grammar has
+/// accepted. [`set`](Canvas::set) keeps a token only with a new witness that has it, so a possible canvas
+/// always stays possible, and [`complete`](Canvas::complete) always has an answer.
 #[derive(Debug)]
 pub struct Canvas {
     solver: Solver,
@@ -123,8 +123,8 @@ impl Canvas {
     /// A canvas; `None` is a masked position. Nothing is computed yet.
     ///
     /// # Errors
-    /// If a token is not in the vocabulary, padding or the mask token matches as text or is named by the grammar, or there are
-    /// more positions than the limit.
+    /// If a token is not in the vocabulary, padding or the mask token matches as text or is named by the
+    /// grammar, or there are more positions than the limit.
     pub fn new(
         infiller: &Infiller,
         positions: &[Option<TokenId>],
@@ -189,8 +189,8 @@ impl Canvas {
         }
     }
 
-    /// Why the masked positions cannot be filled: the known tokens that nothing can read, how far they can be read, and why not
-    /// further. `None` if they can be filled.
+    /// Why the masked positions cannot be filled: the known tokens that nothing can read, how far they can be
+    /// read, and why not further. `None` if they can be filled.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -202,9 +202,9 @@ impl Canvas {
         Ok(Some(why::impossible(&mut self.solver, &question)))
     }
 
-    /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known position, instead of what is
-    /// there. Costs one question each, and no mask; all together cost no more than the first question of a canvas. A token that is not in
-    /// the vocabulary cannot stand anywhere.
+    /// For each of `tokens`, whether it can stand at `position` so that the rest can be filled; at a known
+    /// position, instead of what is there. Costs one question each, and no mask; all together cost no more
+    /// than the first question of a canvas. A token that is not in the vocabulary cannot stand anywhere.
     ///
     /// # Errors
     /// If there is no such position, or a session of the grammar fails, other than by a limit.
@@ -219,7 +219,8 @@ impl Canvas {
     /// [`Exact`](MaskStatus::Exact), there are no others. A mask that need not be `exact` takes less time.
     ///
     /// # Errors
-    /// If there is no such position, the mask is too short, or a session of the grammar fails, other than by a limit.
+    /// If there is no such position, the mask is too short, or a session of the grammar fails, other than by
+    /// a limit.
     pub fn fill_mask(&mut self, position: usize, mask: &mut [u32], exact: bool) -> Result<MaskStatus, Error> {
         let limit = self.solver.infiller.limits().work;
         Meter { limit }.run(|| self.fill_metered(position, mask, exact))
@@ -277,11 +278,12 @@ impl Canvas {
         Ok(if is_exact { MaskStatus::Exact } else { MaskStatus::Bound })
     }
 
-    /// Puts `token` at `position`, masked or known before, if a text is found that has it there. False, and nothing changes, if there is
-    /// none or none is found within the limit on work.
+    /// Puts `token` at `position`, masked or known before, if a text is found that has it there. False, and
+    /// nothing changes, if there is none or none is found within the limit on work.
     ///
     /// # Errors
-    /// If there is no such position, or a session of the grammar fails, other than by a limit; then nothing changes.
+    /// If there is no such position, or a session of the grammar fails, other than by a limit; then nothing
+    /// changes.
     pub fn set(&mut self, position: usize, token: TokenId) -> Result<bool, Error> {
         self.check_position(position)?;
         if self.ask(position, token)? != Verdict::Yes {
@@ -326,12 +328,14 @@ impl Canvas {
         }
     }
 
-    /// The likeliest text that fills the canvas, given what a model says of the tokens of each position: the one with the greatest sum of
-    /// scores at the masked ones. Known positions keep their tokens and add nothing to the score. `beam` is as in
-    /// [`LikeliestConfig`]. Never less likely than [`complete`](Canvas::complete).
+    /// The likeliest text that fills the canvas, given what a model says of the tokens of each position: the
+    /// one with the greatest sum of scores at the masked ones. Known positions keep their tokens and add
+    /// nothing to the score. `beam` is as in [`LikeliestConfig`]. Never less likely than
+    /// [`complete`](Canvas::complete).
     ///
     /// # Errors
-    /// If there is not one [`PositionScores`] for each position, nothing fills the canvas, or that is not found out within the limit on work.
+    /// If there is not one [`PositionScores`] for each position, nothing fills the canvas, or that is not
+    /// found out within the limit on work.
     pub fn likeliest(&mut self, positions: &[PositionScores<'_>], beam: usize) -> Result<Likeliest, Error> {
         if positions.len() != self.positions.len() {
             return Err(InfillError::positions_differ(positions.len(), self.positions.len()).into());
@@ -426,7 +430,8 @@ impl Canvas {
         }
     }
 
-    /// The positions with what the witness puts into those that are masked; `None` only where there is neither EOS nor padding.
+    /// The positions with what the witness puts into those that are masked; `None` only where there is
+    /// neither EOS nor padding.
     fn filled(&self, witness: &Witness) -> Vec<Option<TokenId>> {
         let vocabulary = self.solver.infiller.vocabulary();
         let eos = vocabulary.eos_token_ids().first().copied();

@@ -1,4 +1,5 @@
-//! What is known of a text so far, and what may still stand where: masked positions, and templates with holes.
+//! What is known of a text so far, and what may still stand where: masked positions, and templates with
+//! holes.
 
 #[allow(clippy::module_inception, reason = "the room's main thing")]
 mod canvas;

@@ -1,7 +1,7 @@
 //! A template: fixed pieces of text and holes between them.
 //!
-//! Like a canvas, a template states questions and keeps the last witness. The masks of a hole's next token are exact
-//! unless the limit on work is reached.
+//! Like a canvas, a template states questions and keeps the last witness. The masks of a hole's next token
+//! are exact unless the limit on work is reached.
 
 use maskwright_automata::meter::Meter;
 use maskwright_engine::{MaskStatus, MatcherStep, written};
@@ -37,8 +37,8 @@ pub enum Part {
 
 /// Fixed pieces of text and holes, which together are one word of the grammar's language.
 ///
-/// A hole is written token by token ([`fill_mask`](Template::fill_mask)) and then
-/// [fixed](Template::fix), in any order of the holes; what stands after a hole counts from its first token on.
+/// A hole is written token by token ([`fill_mask`](Template::fill_mask)) and then [fixed](Template::fix), in
+/// any order of the holes; what stands after a hole counts from its first token on.
 pub struct Template {
     solver: Solver,
     parts: Vec<Filled>,
@@ -68,7 +68,8 @@ impl Template {
     /// A template. Nothing is computed yet.
     ///
     /// # Errors
-    /// If a token is not in the vocabulary, or there are more positions (fixed pieces and tokens) than the limit.
+    /// If a token is not in the vocabulary, or there are more positions (fixed pieces and tokens) than the
+    /// limit.
     pub fn new(infiller: &Infiller, parts: Vec<Part>) -> Result<Template, Error> {
         let limit = infiller.limits().max_positions;
         let n_positions = parts.iter().fold(0usize, |sum, part| {
@@ -103,8 +104,8 @@ impl Template {
         Ok(self.witness()?.is_some())
     }
 
-    /// Why the template is impossible: the fixed text that nothing can read, and how far it can be read. `None` if it
-    /// is possible.
+    /// Why the template is impossible: the fixed text that nothing can read, and how far it can be read.
+    /// `None` if it is possible.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -116,12 +117,13 @@ impl Template {
         Ok(Some(why::impossible(&mut self.solver, &question)))
     }
 
-    /// Writes to `mask` the tokens that can follow `prefix` in hole `hole`, such that the rest of the hole and
-    /// all other holes can be filled. The EOS tokens are in it if the hole can end after `prefix`. Each of the tokens is proven; if the
-    /// status is [`Exact`](MaskStatus::Exact), there are no others.
+    /// Writes to `mask` the tokens that can follow `prefix` in hole `hole`, such that the rest of the hole
+    /// and all other holes can be filled. The EOS tokens are in it if the hole can end after `prefix`. Each
+    /// of the tokens is proven; if the status is [`Exact`](MaskStatus::Exact), there are no others.
     ///
     /// # Errors
-    /// If there is no such open hole or token, the mask is too short, or a session of the grammar fails, other than by a limit.
+    /// If there is no such open hole or token, the mask is too short, or a session of the grammar fails,
+    /// other than by a limit.
     pub fn fill_mask(
         &mut self,
         hole: usize,
@@ -187,8 +189,8 @@ impl Template {
         Ok(if is_exact { MaskStatus::Exact } else { MaskStatus::Bound })
     }
 
-    /// Fills hole `hole` with `tokens` for good; false, and nothing changes, if they are too many or too few for it,
-    /// one is no text, or the other holes can then not be filled.
+    /// Fills hole `hole` with `tokens` for good; false, and nothing changes, if they are too many or too few
+    /// for it, one is no text, or the other holes can then not be filled.
     ///
     /// # Errors
     /// If there is no such open hole or token, or a limit is reached; then nothing changes.
@@ -212,7 +214,8 @@ impl Template {
         Ok(true)
     }
 
-    /// Whether the open holes can be filled; [`Open`](CanvasStatus::Open) if the limit on work is reached first.
+    /// Whether the open holes can be filled; [`Open`](CanvasStatus::Open) if the limit on work is reached
+    /// first.
     ///
     /// # Errors
     /// If a session of the grammar fails, other than by a limit.
@@ -228,8 +231,8 @@ impl Template {
         })
     }
 
-    /// The whole text with the open holes filled in some way; `None` if that is impossible. A token that the grammar names by its
-    /// id is in it as the tokenizer writes it, which is then no text of the language.
+    /// The whole text with the open holes filled in some way; `None` if that is impossible. A token that the
+    /// grammar names by its id is in it as the tokenizer writes it, which is then no text of the language.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -318,8 +321,8 @@ fn push_hole(steps: &mut Vec<(Place, Option<u32>)>, hole: Hole) {
     }
 }
 
-/// A hole of which `n_written` tokens are written: another token, and what may follow it. The way round the token is
-/// there iff the hole may end.
+/// A hole of which `n_written` tokens are written: another token, and what may follow it. The way round the
+/// token is there iff the hole may end.
 fn push_next(steps: &mut Vec<(Place, Option<u32>)>, hole: Hole, n_written: usize) {
     match hole {
         Hole::Any => {

@@ -17,8 +17,8 @@ const MOST_BEFORE: usize = 40;
 /// The most bytes that are shown after it.
 const MOST_AFTER: usize = 20;
 
-/// Why a question that has no text has none: the known text that nothing can read, how far it can be read, and why not further. Where that
-/// takes more work than there is, it says only that there is no text.
+/// Why a question that has no text has none: the known text that nothing can read, how far it can be read,
+/// and why not further. Where that takes more work than there is, it says only that there is no text.
 pub(super) fn impossible(solver: &mut Solver, question: &Question) -> String {
     let infiller = solver.infiller.clone();
     let vocabulary = infiller.vocabulary();
@@ -68,8 +68,8 @@ pub(super) fn impossible(solver: &mut Solver, question: &Question) -> String {
     format!("no text of the language goes on like this at `⟂` in {shown}{why}")
 }
 
-/// Why `rest` cannot follow the places before `position` and `read`, in the words of the grammar's source. Where there are holes before it,
-/// it is said of one way to fill them; `None` where none is found.
+/// Why `rest` cannot follow the places before `position` and `read`, in the words of the grammar's source.
+/// Where there are holes before it, it is said of one way to fill them; `None` where none is found.
 fn refusal(
     solver: &mut Solver,
     question: &Question,

@@ -1,31 +1,33 @@
 //! The chart: a grammar over a graph, by Earley's algorithm on a graph instead of a string.
 //!
-//! The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v leads to
-//! state s of the network. At a node within a terminal, that is the state before the terminal if an edge's label says
-//! later which one it is, and the state after it otherwise ([`Edges`]). (With indentation, a call and an item have a
-//! context too, see [`contexts`](crate::chart::contexts).) The end (c, v) says: the call can be over at v. Along edges
-//! without a label items move unchanged, and along labelled edges their state makes a step. Each fact keeps the ways
-//! in which it follows from others, its *backs*. The facts of its first way are older than it.
+//! The *item* (c, s, v) says: in call c (a rule begun at a node), some path from the call's node to node v
+//! leads to state s of the network. At a node within a terminal, that is the state before the terminal if an
+//! edge's label says later which one it is, and the state after it otherwise ([`Edges`]). (With indentation,
+//! a call and an item have a context too, see [`contexts`](crate::chart::contexts).) The end (c, v) says: the
+//! call can be over at v. Along edges without a label items move unchanged, and along labelled edges their
+//! state makes a step. Each fact keeps the ways in which it follows from others, its *backs*. The facts of
+//! its first way are older than it.
 //!
-//! Theorem. A fact is *marked* iff it is part of a derivation of a whole text; so a token of the vocabulary is in a
-//! position's mask iff a marked edge of the position reads it.
+//! Theorem. A fact is *marked* iff it is part of a derivation of a whole text; so a token of the vocabulary
+//! is in a position's mask iff a marked edge of the position reads it.
 //!
-//! Proof. Backs are exactly the last steps of partial derivations, and all calls are made where their callers' items
-//! are, so a chain of backs from a goal down to the beginning, with one for each end on the way, is a derivation;
-//! conversely each derivation is such a chain. That an edge's tokens are those of the mask is said where edges are
-//! made: `bytes/tables/scan.rs` and `lexed/tables/scan.rs`. ∎
+//! Proof. Backs are exactly the last steps of partial derivations, and all calls are made where their
+//! callers' items are, so a chain of backs from a goal down to the beginning, with one for each end on the
+//! way, is a derivation; conversely each derivation is such a chain. That an edge's tokens are those of the
+//! mask is said where edges are made: `bytes/tables/scan.rs` and `lexed/tables/scan.rs`. ∎
 //!
-//! Facts are made only where the next terminal can follow on the lattice. Complexity: O(g n²) facts for n nodes and g
-//! states, and O(g² n³) backs in the worst case; for unambiguous grammars as many backs as facts.
+//! Facts are made only where the next terminal can follow on the lattice. Complexity: O(g n²) facts for n
+//! nodes and g states, and O(g² n³) backs in the worst case; for unambiguous grammars as many backs as facts.
 //!
-//! Facts may be found in any order: a completed call and an item that waits for it are combined when the later of the
-//! two is made. The best facts are expanded first ([`MERITS`]), so a text is found, if there are many, long before
-//! the chart is complete. [`Chart::search`] stops there, and [`Chart::finish`] completes the chart.
+//! Facts may be found in any order: a completed call and an item that waits for it are combined when the
+//! later of the two is made. The best facts are expanded first ([`MERITS`]), so a text is found, if there are
+//! many, long before the chart is complete. [`Chart::search`] stops there, and [`Chart::finish`] completes
+//! the chart.
 //!
-//! Rejected: one call for a terminal in progress at a boundary, whoever began it. Its ends are as many as pairs of
-//! positions, for each terminal that can be within itself there; items that move through it are fewer. Parsing from
-//! both sides to a meeting point: the grammar's left contexts restrict the right half a lot, and without them it holds
-//! far more.
+//! Rejected: one call for a terminal in progress at a boundary, whoever began it. Its ends are as many as
+//! pairs of positions, for each terminal that can be within itself there; items that move through it are
+//! fewer. Parsing from both sides to a meeting point: the grammar's left contexts restrict the right half a
+//! lot, and without them it holds far more.
 
 use std::collections::BinaryHeap;
 
@@ -47,17 +49,19 @@ const TOP: u32 = 0;
 const MAX_FACTS: usize = 10_000_000;
 const MAX_BACKS: usize = 4 * MAX_FACTS;
 
-/// A fact is the better the further it has come in the text, less so much for each call that it is within, for each terminal that was
-/// read since the position began, and for each [`CROWD`] of facts at its position: of what masked positions can be, little opens
-/// something, what was opened must be closed, and any text is best short. Where many facts have not led further, something before
-/// them was wrong. None of the orders is best for all texts.
+/// A fact is the better the further it has come in the text, less so much for each call that it is within,
+/// for each terminal that was read since the position began, and for each [`CROWD`] of facts at its position:
+/// of what masked positions can be, little opens something, what was opened must be closed, and any text is
+/// best short. Where many facts have not led further, something before them was wrong. None of the orders is
+/// best for all texts.
 const MERITS: [(i32, i32, i32); N_ORDERS] = [(2, 0, 0), (16, 0, 0), (0, 16, 0), (2, 0, 1)];
 
 /// Work units of a fact that is kept, and of each way in which it follows: it is looked up in a large table.
 const UNITS_PER_FACT: u64 = 32;
 const UNITS_PER_WAY: u64 = 8;
 
-/// The same where the chart is made from one position outwards: a fact is marked, looked for again and followed in turns.
+/// The same where the chart is made from one position outwards: a fact is marked, looked for again and
+/// followed in turns.
 const UNITS_PER_FOCUSED_FACT: u64 = 56;
 
 /// How many facts at one position make a crowd.
@@ -119,7 +123,8 @@ const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
 #[derive(Debug, Default)]
 pub(crate) struct Chart {
     facts: Vec<Fact>,
-    /// The facts of which it is not known what follows, in each order of [`MERITS`]; some are followed already.
+    /// The facts of which it is not known what follows, in each order of [`MERITS`]; some are followed
+    /// already.
     open: [BinaryHeap<(i32, u32)>; N_ORDERS],
     /// Which of them is used next.
     turn: usize,
@@ -132,7 +137,8 @@ pub(crate) struct Chart {
     n_at: Vec<i32>,
     /// The fact that is being followed.
     followed: u32,
-    /// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is made.
+    /// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is
+    /// made.
     is_marked: Vec<bool>,
     is_edge_marked: Vec<bool>,
     n_marked: usize,
@@ -162,8 +168,8 @@ impl Chart {
         chart
     }
 
-    /// Makes the chart until the start rule ends where a text may end, or nothing is left to do; or until there are about
-    /// `patience` facts, then it is false.
+    /// Makes the chart until the start rule ends where a text may end, or nothing is left to do; or until
+    /// there are about `patience` facts, then it is false.
     ///
     /// # Errors
     /// If a limit is reached; then the rest can still be made.
@@ -215,7 +221,8 @@ impl Chart {
             Fact::Item { .. } => self.expand(fact, edges),
             Fact::End { call, node } => self.end(fact, call, node, edges),
         };
-        // Facts and their ways are kept, so they cost what they take in memory, as a graph's nodes and edges do.
+        // Facts and their ways are kept, so they cost what they take in memory, as a graph's nodes and edges
+        // do.
         let (n_new, n_ways) = (self.facts.len() - n_facts, self.backs.len() - n_backs);
         let per_fact = if self.focus.is_some() { UNITS_PER_FOCUSED_FACT } else { UNITS_PER_FACT };
         let followed = followed.and_then(|()| {
@@ -337,7 +344,8 @@ impl Chart {
         })
     }
 
-    /// How many terminals were read at `position` where a new fact follows from the one that is being followed.
+    /// How many terminals were read at `position` where a new fact follows from the one that is being
+    /// followed.
     fn n_read_behind(&self, back: Back, position: u32, edges: &impl Edges) -> u32 {
         let Some(&n_before) = self.n_read.get(self.followed as usize) else { return 0 };
         if edges.position(self.node(self.followed)) != position {
@@ -446,7 +454,8 @@ impl Chart {
                 }
             }
         }
-        // Calls begin where their callers' items are, and those pass by what is ignored, and take the ways round, themselves.
+        // Calls begin where their callers' items are, and those pass by what is ignored, and take the ways
+        // round, themselves.
         let is_free_to_skip = is_begun || call == TOP;
         for edge in edges.edges(node)? {
             if edges.is_dead(edge) || self.focus.as_ref().is_some_and(|focus| focus.skips(edge)) {

@@ -1,14 +1,16 @@
-//! What is open around a place of a text: blocks and brackets, as far as the rule that is being read has opened them.
+//! What is open around a place of a text: blocks and brackets, as far as the rule that is being read has
+//! opened them.
 //!
-//! Rules open and close blocks in pairs (`rules/pairs.rs`), so of what was open before a rule began, only
-//! the innermost matters to it. A call of the chart is begun with one width, or inside brackets, and an item knows
-//! what its own call has opened since. Most rules are part of one line outside of brackets: no width matters to them
-//! at all. They are begun with [`Around::Line`], the same call for all widths, and end in the line where they began.
-//! Of two [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] fits every width.
+//! Rules open and close blocks in pairs (`rules/pairs.rs`), so of what was open before a rule began, only the
+//! innermost matters to it. A call of the chart is begun with one width, or inside brackets, and an item
+//! knows what its own call has opened since. Most rules are part of one line outside of brackets: no width
+//! matters to them at all. They are begun with [`Around::Line`], the same call for all widths, and end in the
+//! line where they began. Of two [`WIDE`] lines either may be the wider one, and [`ANY_WIDTH`] fits every
+//! width.
 //!
-//! Rejected: one call for all widths, whose end says which widths around it may have. It is exact, and headers have
-//! one item instead of one for each width. But ends then differ by the width inside, and as many canvases reached the
-//! limit.
+//! Rejected: one call for all widths, whose end says which widths around it may have. It is exact, and
+//! headers have one item instead of one for each width. But ends then differ by the width inside, and as many
+//! canvases reached the limit.
 
 use maskwright_grammar::{Layout, TerminalId};
 use maskwright_scan::{ANY_WIDTH, Carry, Indent, WIDE};
@@ -41,7 +43,8 @@ impl Contexts {
     /// That before any text.
     pub(crate) const START: ContextId = ContextId(0);
 
-    /// The context of a call that is begun within `around`, of a rule that is part of one line if it `is_in_line`.
+    /// The context of a call that is begun within `around`, of a rule that is part of one line if it
+    /// `is_in_line`.
     pub(crate) fn begin(&mut self, around: Around, is_in_line: bool) -> ContextId {
         match around {
             Around::Block(_) if is_in_line => self.intern((Around::Line, None)),
@@ -54,8 +57,8 @@ impl Contexts {
         self.list[context.0 as usize].0
     }
 
-    /// The context after what the parser gets, a terminal or none, where the text is at `indent` and so wide; `None` if it cannot get
-    /// that there.
+    /// The context after what the parser gets, a terminal or none, where the text is at `indent` and so wide;
+    /// `None` if it cannot get that there.
     pub(crate) fn after(
         &mut self,
         context: ContextId,
@@ -77,7 +80,8 @@ impl Contexts {
         }
         let block = match around {
             Around::Block(block) => block,
-            // A call that is over at a line's end, or the text's, is over before what follows of that; and no other gets there.
+            // A call that is over at a line's end, or the text's, is over before what follows of that; and no
+            // other gets there.
             Around::Line => return None,
             Around::Brackets => return (indent == Indent::Within && label.is_none()).then_some(context),
         };

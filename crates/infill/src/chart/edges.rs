@@ -14,8 +14,9 @@ pub(crate) type NodeIndex = u32;
 /// The node where all texts begin.
 pub(crate) const START_NODE: NodeIndex = 0;
 
-/// See the module. A node is a *boundary*, or within a terminal. Over bytes, a chart asks for the edges that read one terminal
-/// ([`Edges::reading`]). Over a lexer's tokens, the label of the edge that ends a terminal says which one it was.
+/// See the module. A node is a *boundary*, or within a terminal. Over bytes, a chart asks for the edges that
+/// read one terminal ([`Edges::reading`]). Over a lexer's tokens, the label of the edge that ends a terminal
+/// says which one it was.
 ///
 /// Nodes, edges and answers never change once they are given. An error is a limit that is reached.
 pub(crate) trait Edges {

@@ -1,18 +1,20 @@
 //! A chart that is made from one position outwards.
 //!
-//! If many positions are masked, the chart of a canvas is large, and most of it says nothing about one of them. So the
-//! part before the position is made step by step, and each fact after it is expanded for a while, until it is
-//! *marked*: part of a derivation of a whole text. Neither edges of the position that are known nor a marked fact is
-//! expanded again.
+//! If many positions are masked, the chart of a canvas is large, and most of it says nothing about one of
+//! them. So the part before the position is made step by step, and each fact after it is expanded for a
+//! while, until it is *marked*: part of a derivation of a whole text. Neither edges of the position that are
+//! known nor a marked fact is expanded again.
 //!
-//! Theorem. If [`Chart::advance_focus`](crate::chart::Chart::advance_focus) made all of its facts, an edge of the position that was not taken for known is
-//! marked iff it is in a finished chart. Otherwise the marked ones are a subset of those.
+//! Theorem. If [`Chart::advance_focus`](crate::chart::Chart::advance_focus) made all of its facts, an edge of
+//! the position that was not taken for known is marked iff it is in a finished chart. Otherwise the marked
+//! ones are a subset of those.
 //!
-//! Proof. Two kinds of facts are left out, and neither changes an answer. The first are edges of the position whose
-//! tokens are known. The second is what follows, after the position, from a marked fact in a call that was begun
-//! before the position. An item that waits for this call has read the same tokens up to the call's beginning, whatever
-//! comes after, so whatever leads to a marked fact of the call is marked through the same item. Calls that begin after
-//! the position are made as a whole, because several items may wait for different ends of them. ∎
+//! Proof. Two kinds of facts are left out, and neither changes an answer. The first are edges of the position
+//! whose tokens are known. The second is what follows, after the position, from a marked fact in a call that
+//! was begun before the position. An item that waits for this call has read the same tokens up to the call's
+//! beginning, whatever comes after, so whatever leads to a marked fact of the call is marked through the same
+//! item. Calls that begin after the position are made as a whole, because several items may wait for
+//! different ends of them. ∎
 
 use std::collections::BinaryHeap;
 

@@ -14,8 +14,8 @@ use maskwright_automata::AutomatonLimits;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InfillLimits {
-    /// Work units, of 10 to 35 ns, of the first question about a canvas or template, and of an exact mask. Questions about one token
-    /// take at most a third of that each, and are left open then.
+    /// Work units, of 10 to 35 ns, of the first question about a canvas or template, and of an exact mask.
+    /// Questions about one token take at most a third of that each, and are left open then.
     pub work: u64,
     /// Limits of each terminal's automaton.
     pub automaton: AutomatonLimits,
@@ -24,16 +24,18 @@ pub struct InfillLimits {
     /// Whether regular rules become terminals first. Answers are the same; without it every character of a
     /// grammar that is written character by character is a chart entry.
     pub collapse_regular: bool,
-    /// Whether nodes of a lexed lattice with the same future are one, what the lexer watches for after a token, and
-    /// rules that one other rule alone refers to. Answers are the same; without it the chart is larger.
+    /// Whether nodes of a lexed lattice with the same future are one, what the lexer watches for after a
+    /// token, and rules that one other rule alone refers to. Answers are the same; without it the chart is
+    /// larger.
     pub merge_alike: bool,
-    /// Whether smaller graphs, with fewer texts or with more, are searched before the whole one of a canvas of a lexed
-    /// grammar. Answers are the same; without it most canvases of large grammars reach the limit.
+    /// Whether smaller graphs, with fewer texts or with more, are searched before the whole one of a canvas
+    /// of a lexed grammar. Answers are the same; without it most canvases of large grammars reach the limit.
     pub narrow_first: bool,
 }
 
 impl Default for InfillLimits {
-    /// 150 million units: at most some five seconds. Of true programs of 200 tokens most take fewer than 60 million.
+    /// 150 million units: at most some five seconds. Of true programs of 200 tokens most take fewer than 60
+    /// million.
     fn default() -> InfillLimits {
         InfillLimits {
             work: 150_000_000,

@@ -1,8 +1,8 @@
 //! The texts that a question allows, and what reads them.
 //!
-//! A [`Lattice`] is such a set of texts; `wide` makes others with more texts. What [reads](Read) a lattice finds a text
-//! of it that the grammar has, and what that text puts into the unknown places (`filling`), or shows that there is
-//! none.
+//! A [`Lattice`] is such a set of texts; `wide` makes others with more texts. What [reads](Read) a lattice
+//! finds a text of it that the grammar has, and what that text puts into the unknown places (`filling`), or
+//! shows that there is none.
 
 mod filling;
 #[allow(clippy::module_inception, reason = "the room's main thing")]

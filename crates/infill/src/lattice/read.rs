@@ -46,10 +46,11 @@ pub(crate) struct LexerToken {
     pub(crate) range: Range<usize>,
 }
 
-/// What reads lattices. Each call takes what it needs from `fuel`, and reaching that limit is an error that changes nothing.
+/// What reads lattices. Each call takes what it needs from `fuel`, and reaching that limit is an error that
+/// changes nothing.
 ///
-/// In masks, `asked` are the tokens of masked position `position` of which nothing is known, and `allowed` those that some text of the
-/// lattice has there; packed, with symbols.
+/// In masks, `asked` are the tokens of masked position `position` of which nothing is known, and `allowed`
+/// those that some text of the lattice has there; packed, with symbols.
 ///
 /// What a reader does not define it does not know.
 #[allow(unused_variables, reason = "a reader that knows nothing")]
@@ -69,12 +70,14 @@ pub(crate) trait Read: Send {
         Ok(None)
     }
 
-    /// A lattice of more texts that is smaller to read: it forgets how many masked positions follow each other.
+    /// A lattice of more texts that is smaller to read: it forgets how many masked positions follow each
+    /// other.
     fn widened(&self, lattice: &Lattice) -> Lattice {
         wide(lattice)
     }
 
-    /// Takes out of `asked`, if that is few tokens, those that the text near the position refuses, masked positions there included.
+    /// Takes out of `asked`, if that is few tokens, those that the text near the position refuses, masked
+    /// positions there included.
     fn refuse_few(
         &mut self,
         lattice: &Lattice,

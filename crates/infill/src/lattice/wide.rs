@@ -1,8 +1,8 @@
 //! Lattices with more texts and smaller graphs: if such a lattice has no text, the original has none.
 //!
-//! [`wide`] puts any text in the place of masked positions, so it forgets how many tokens there are, and how wide
-//! lines are in any text. [`rough`] forgets only the widths. [`around`] keeps only the text near a position. Known
-//! text is read as it is.
+//! [`wide`] puts any text in the place of masked positions, so it forgets how many tokens there are, and how
+//! wide lines are in any text. [`rough`] forgets only the widths. [`around`] keeps only the text near a
+//! position. Known text is read as it is.
 
 use crate::lattice::{Lattice, Piece, Step};
 
@@ -12,8 +12,8 @@ const N_AROUND: usize = 16;
 /// How many besides masked ones.
 const N_AROUND_MASKED: usize = 2;
 
-/// The lattice with any text instead of each run of two masked positions or more. Boundaries have the numbers that they had, and
-/// within a run any text can lead to any of them.
+/// The lattice with any text instead of each run of two masked positions or more. Boundaries have the numbers
+/// that they had, and within a run any text can lead to any of them.
 pub(crate) fn wide(lattice: &Lattice) -> Lattice {
     let Lattice { steps, ends, .. } = lattice;
     let is_token = |index: usize| matches!(steps[index].0, Piece::Token);
@@ -41,8 +41,8 @@ pub(crate) fn rough(lattice: &Lattice) -> Lattice {
     Lattice { steps: lattice.steps.iter().map(roughen).collect(), ..lattice.clone() }
 }
 
-/// The known text next to masked position `position`, with up to `n_masked` masked positions before and after it, and any text
-/// around that.
+/// The known text next to masked position `position`, with up to `n_masked` masked positions before and after
+/// it, and any text around that.
 pub(crate) fn around(lattice: &Lattice, position: usize, n_masked: [usize; 2]) -> Lattice {
     let Lattice { steps, ends, .. } = lattice;
     let count = |side: &mut dyn Iterator<Item = &Step>, n_masked: usize| {

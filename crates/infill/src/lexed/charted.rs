@@ -1,5 +1,5 @@
-//! A lexer's graph of a lattice and its chart: whether it has a text, how that fills the unknown places, and what
-//! positions can take.
+//! A lexer's graph of a lattice and its chart: whether it has a text, how that fills the unknown places, and
+//! what positions can take.
 
 mod decide;
 
@@ -25,7 +25,8 @@ pub(crate) struct Charted {
 }
 
 impl Charted {
-    /// The chart of the lattice of `steps`, for texts that end at one of the boundaries `ends`, read as `readings` say.
+    /// The chart of the lattice of `steps`, for texts that end at one of the boundaries `ends`, read as
+    /// `readings` say.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -40,8 +41,9 @@ impl Charted {
         Ok(Charted { graph, chart })
     }
 
-    /// The same for what position `position` can take of `asked`: of other tokens there only those that lead to the same, and nothing
-    /// that is on no path as far as the grammar's approximation says. Takes out of `asked` the tokens that are left in no text, if all positions are read as a whole.
+    /// The same for what position `position` can take of `asked`: of other tokens there only those that lead
+    /// to the same, and nothing that is on no path as far as the grammar's approximation says. Takes out of
+    /// `asked` the tokens that are left in no text, if all positions are read as a whole.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -74,8 +76,8 @@ impl Charted {
         Ok(is_answered.then(|| self.chart.goal().is_some()))
     }
 
-    /// What some text that is known of puts into the unknown places, and the boundary that it ends at; `None` if none
-    /// is known of.
+    /// What some text that is known of puts into the unknown places, and the boundary that it ends at; `None`
+    /// if none is known of.
     pub(crate) fn fillings(
         &self,
         steps: &[Step],
@@ -126,7 +128,8 @@ impl Charted {
         Ok(Some((end, fillings)))
     }
 
-    /// The bytes that an edge reads, with what it is filled with; none where they are not known, within a token.
+    /// The bytes that an edge reads, with what it is filled with; none where they are not known, within a
+    /// token.
     fn bytes_read<'b>(
         &self,
         edge: Edge,

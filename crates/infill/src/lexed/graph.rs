@@ -1,20 +1,21 @@
 //! The lattice as the lexer sees it: a graph whose paths are the ways to read its texts as tokens.
 //!
-//! A node is a place of the lattice, a hypothesis of the lexer about the text up to there, and the width of the line
-//! in progress, if that matters. An edge reads at least one byte, or skips a piece that can be left out, or is what a
-//! line's end does to blocks. If a token that the lexer passes to the parser ends with the edge, it is labelled with
-//! the token's terminal. The grammar has no part in this.
+//! A node is a place of the lattice, a hypothesis of the lexer about the text up to there, and the width of
+//! the line in progress, if that matters. An edge reads at least one byte, or skips a piece that can be left
+//! out, or is what a line's end does to blocks. If a token that the lexer passes to the parser ends with the
+//! edge, it is labelled with the token's terminal. The grammar has no part in this.
 //!
-//! Theorem. A text of the lattice that ends at one of `ends` is split by the lexer into tokens whose sequence without
-//! the ignored ones is w iff a path from the first node to a goal has the labels w and reads the text.
+//! Theorem. A text of the lattice that ends at one of `ends` is split by the lexer into tokens whose sequence
+//! without the ignored ones is w iff a path from the first node to a goal has the labels w and reads the
+//! text.
 //!
-//! Proof. Of all hypotheses about the text, one that ends at a boundary and is not refuted is the lexer's own reading
-//! (`hypotheses`); edges are the lexer's steps put together. ∎
+//! Proof. Of all hypotheses about the text, one that ends at a boundary and is not refuted is the lexer's own
+//! reading (`hypotheses`); edges are the lexer's steps put together. ∎
 //!
 //! With indentation that holds of the paths that fit the parser's contexts (`contexts`).
 //!
-//! Nodes from which no goal can be reached are marked dead. For the others the graph knows the terminals that can be
-//! next: the parser's lookahead, over the whole lattice.
+//! Nodes from which no goal can be reached are marked dead. For the others the graph knows the terminals that
+//! can be next: the parser's lookahead, over the whole lattice.
 
 pub(super) mod narrow;
 pub(super) mod outlook;
@@ -54,8 +55,8 @@ pub(crate) enum Crossing {
     Token { index: u32 },
     /// A text of a free piece that leads to `target`; the next node reads what `target` reads.
     Text { target: HypothesisId },
-    /// The end of a walk (`walks`) to `target`, whose future the next node has: a token that gives the parser what it
-    /// got since the position's beginning.
+    /// The end of a walk (`walks`) to `target`, whose future the next node has: a token that gives the parser
+    /// what it got since the position's beginning.
     Walk { target: HypothesisId },
     /// Nothing: the way round a piece.
     Skip,
@@ -80,16 +81,19 @@ pub(crate) struct Ahead {
 /// What is known of a lattice's positions before the graph is made, and how its texts are read.
 #[derive(Debug, Default)]
 struct Positions {
-    /// By position, how much of the text is before it, in tokens as they are mostly long, and whether it is known.
+    /// By position, how much of the text is before it, in tokens as they are mostly long, and whether it is
+    /// known.
     progress: Vec<(u32, bool)>,
-    /// By position, the byte that all texts have at its beginning, if that is known and matters: where texts end nowhere, all that can
-    /// be read is kept.
+    /// By position, the byte that all texts have at its beginning, if that is known and matters: where texts
+    /// end nowhere, all that can be read is kept.
     first_bytes: Vec<Option<u8>>,
     /// By position, its text if that is known; empty unless known text is kept.
     known: Vec<Option<Box<[u8]>>>,
-    /// Whether a comment or string that begins in unknown text must end before known text ([`Lattice::keeps_text`]).
+    /// Whether a comment or string that begins in unknown text must end before known text
+    /// ([`Lattice::keeps_text`]).
     keeps_text: bool,
-    /// The greatest width that is counted: lines that are wider have their width from any text, and may be [`WIDE`].
+    /// The greatest width that is counted: lines that are wider have their width from any text, and may be
+    /// [`WIDE`].
     counted: u32,
     /// The widths that lines have between masked positions in a narrow graph; sorted.
     usual_widths: Vec<u32>,
@@ -139,7 +143,8 @@ impl Graph {
         Graph::asking(lattice, readings, None, tables, fuel)
     }
 
-    /// The same, with a token of `asked`, or one that leads to the same as one of those, wherever a text has one at its position.
+    /// The same, with a token of `asked`, or one that leads to the same as one of those, wherever a text has
+    /// one at its position.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -231,7 +236,8 @@ impl Graph {
             .filter(|(_, edge)| self.ahead[edge.to as usize].is_some())
     }
 
-    /// Whether an edge of `node` leads back within its position: to a node that was made before, or to itself.
+    /// Whether an edge of `node` leads back within its position: to a node that was made before, or to
+    /// itself.
     pub(crate) fn leads_back(&self, node: NodeIndex, to: NodeIndex) -> bool {
         to <= node && self.nodes[to as usize].0.position == self.nodes[node as usize].0.position
     }
@@ -244,8 +250,8 @@ impl Graph {
         self.futures = Vec::new();
     }
 
-    /// Adds an edge, and the node that it leads to if it is new; none to where the next byte is known and cannot be read, or
-    /// the text ends and none may end so.
+    /// Adds an edge, and the node that it leads to if it is new; none to where the next byte is known and
+    /// cannot be read, or the text ends and none may end so.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -293,8 +299,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Whether the known text from a position on becomes part of the token in progress, as of a comment or a string. This may show
-    /// only after some of the text, as with ` 1;` after `#define A`.
+    /// Whether the known text from a position on becomes part of the token in progress, as of a comment or a
+    /// string. This may show only after some of the text, as with ` 1;` after `#define A`.
     fn makes_text(
         &self,
         mut hypothesis: HypothesisId,
@@ -316,8 +322,8 @@ impl Graph {
         }
     }
 
-    /// Whether nothing comes of a hypothesis at the beginning of a position: the next byte is known and cannot be read, or
-    /// there is none and no text ends so.
+    /// Whether nothing comes of a hypothesis at the beginning of a position: the next byte is known and
+    /// cannot be read, or there is none and no text ends so.
     fn is_hopeless(
         &self,
         hypothesis: HypothesisId,
@@ -442,7 +448,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Adds the edges that read known text from a node: to where a token of the lexer ends in it, and to its end.
+    /// Adds the edges that read known text from a node: to where a token of the lexer ends in it, and to its
+    /// end.
     fn read_known(
         &mut self,
         from: NodeIndex,
@@ -532,8 +539,8 @@ impl Graph {
 
     /// Lets edges to nodes with the same future within known text lead to one of them.
     ///
-    /// Only nodes are made one whose edges read known bytes: the edges of others say which tokens or texts are read,
-    /// and those belong to one node.
+    /// Only nodes are made one whose edges read known bytes: the edges of others say which tokens or texts
+    /// are read, and those belong to one node.
     fn merge_alike(&mut self, steps: &[Step]) {
         let mut stands_for: Vec<NodeIndex> = (0..self.nodes.len() as u32).collect();
         let mut alike: FxHashMap<Future, NodeIndex> = FxHashMap::default();

@@ -1,10 +1,10 @@
 //! What infilling asks of the lexer's hypotheses, beside their steps (`scan`).
 //!
-//! Where a hypothesis is in the indentation, whether a token in progress is one that goes on with nearly any text (a comment, a
-//! string), which bytes leave it as it is.
+//! Where a hypothesis is in the indentation, whether a token in progress is one that goes on with nearly any
+//! text (a comment, a string), which bytes leave it as it is.
 //!
-//! Widths in hypotheses are relative to where a step begins. [`Hypotheses::on`] makes of one that was stepped to the one that
-//! stands for all widths, and the width itself.
+//! Widths in hypotheses are relative to where a step begins. [`Hypotheses::on`] makes of one that was stepped
+//! to the one that stands for all widths, and the width itself.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -28,13 +28,15 @@ const ANY_TEXT: usize = 96;
 pub enum LexerForm {
     /// By the basic lexer.
     Basic,
-    /// By the contextual lexer, with at least all terminals that can follow as competitors: its texts are some of that lexer's.
+    /// By the contextual lexer, with at least all terminals that can follow as competitors: its texts are
+    /// some of that lexer's.
     ContextualStrict,
     /// By the contextual lexer, with no competitors: it has all texts of that lexer, and more.
     ContextualFree,
 }
 
-/// The clear boundary, which stands for several hypotheses ([`crate::lexed::tables::clear`]) and is none itself.
+/// The clear boundary, which stands for several hypotheses ([`crate::lexed::tables::clear`]) and is none
+/// itself.
 pub(crate) const CLEAR: HypothesisId = HypothesisId(u32::MAX);
 
 /// All hypotheses met so far, their steps, and what is known of them.
@@ -78,7 +80,8 @@ impl DerefMut for Hypotheses {
 }
 
 impl Hypotheses {
-    /// The hypotheses of a lexer that is read in one `form`; `merge_alike` makes guards one that refute the same.
+    /// The hypotheses of a lexer that is read in one `form`; `merge_alike` makes guards one that refute the
+    /// same.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -122,7 +125,8 @@ impl Hypotheses {
         id == CLEAR || self.get(id).is_boundary
     }
 
-    /// The boundary with the same state of the lexer where nothing watches; `None` within a token, or where blocks are due.
+    /// The boundary with the same state of the lexer where nothing watches; `None` within a token, or where
+    /// blocks are due.
     pub(crate) fn unguarded(&mut self, id: HypothesisId) -> Result<Option<HypothesisId>, InfillError> {
         let hypothesis = self.get(id);
         if !hypothesis.is_boundary || hypothesis.carried != Indent::None {
@@ -136,7 +140,8 @@ impl Hypotheses {
         if id == CLEAR { Indent::None } else { self.get(id).carried }
     }
 
-    /// The hypothesis that stands for all widths in place of this one's, and the width for one who comes from `base`; 0 where none counts.
+    /// The hypothesis that stands for all widths in place of this one's, and the width for one who comes from
+    /// `base`; 0 where none counts.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -169,7 +174,8 @@ impl Hypotheses {
         if id == CLEAR { Ok(id) } else { Ok(self.carrying(id, indent.counted(counted))?) }
     }
 
-    /// Whether the line can be widened without limit by blanks, if it can be at all: after one blank, all is as before another.
+    /// Whether the line can be widened without limit by blanks, if it can be at all: after one blank, all is
+    /// as before another.
     pub(crate) fn is_stretchable(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         if !matches!(self.indent(id), Indent::Blanks(_) | Indent::Last(_)) {
             return Ok(true);
@@ -191,7 +197,8 @@ impl Hypotheses {
         Ok(true)
     }
 
-    /// Where `blank` makes a line in progress wider and the line's end goes on, the hypotheses after it; each for all widths.
+    /// Where `blank` makes a line in progress wider and the line's end goes on, the hypotheses after it; each
+    /// for all widths.
     fn behind_blank(&mut self, id: HypothesisId, blank: u8) -> Result<Vec<HypothesisId>, InfillError> {
         let outcomes = self.step(id, blank)?;
         let within = self.outcomes(outcomes).iter().filter(|outcome| outcome.terminal.is_none());
@@ -215,7 +222,8 @@ impl Hypotheses {
         moves.into_iter().map(|(label, indent)| Ok((label, self.carrying(id, indent)?))).collect()
     }
 
-    /// Whether a match before it may be watched for as long as one likes, as `/` is before `*` where comments end.
+    /// Whether a match before it may be watched for as long as one likes, as `/` is before `*` where comments
+    /// end.
     pub(crate) fn is_watched_on(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         self.once(
             id,
@@ -236,13 +244,14 @@ impl Hypotheses {
         )
     }
 
-    /// Whether a token is in progress that can go on as it is after some byte, and nothing before it is watched.
+    /// Whether a token is in progress that can go on as it is after some byte, and nothing before it is
+    /// watched.
     pub(crate) fn is_settled(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         Ok(self.get(id).guards.is_empty() && self.is_steady(id)?)
     }
 
-    /// Whether a token is in progress that can go on as it is after some byte, watched or not: as in a comment at the end of a text, after
-    /// which no newline may come.
+    /// Whether a token is in progress that can go on as it is after some byte, watched or not: as in a
+    /// comment at the end of a text, after which no newline may come.
     pub(crate) fn is_steady(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         let hypothesis = self.get(id);
         if hypothesis.is_boundary || hypothesis.carried != Indent::None {
@@ -256,12 +265,14 @@ impl Hypotheses {
         matches!(self.indent(id), Indent::Blanks(_) | Indent::Ended(_) | Indent::Within)
     }
 
-    /// Whether a token is in progress that cannot end here, as within a character, and a few bytes lead to where it is steady.
+    /// Whether a token is in progress that cannot end here, as within a character, and a few bytes lead to
+    /// where it is steady.
     pub(crate) fn is_nearly_steady(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         self.once(id, |known| &mut known.is_nearly_steady, |this| this.is_nearly(id, Hypotheses::is_steady))
     }
 
-    /// Whether nearly any text continues the token in progress, as in a comment or a string; also within a character of it.
+    /// Whether nearly any text continues the token in progress, as in a comment or a string; also within a
+    /// character of it.
     pub(crate) fn is_in_text(&mut self, id: HypothesisId) -> Result<bool, InfillError> {
         Ok(self.reads_anything(id)? || self.is_nearly(id, Hypotheses::reads_anything)?)
     }
@@ -308,7 +319,8 @@ impl Hypotheses {
         Ok(id == CLEAR || !self.indent(id).is_read_on() || !self.step(id, byte)?.is_empty())
     }
 
-    /// Whether a text may end at a hypothesis, as far as it says itself; `true` also where blocks are opened and closed first.
+    /// Whether a text may end at a hypothesis, as far as it says itself; `true` also where blocks are opened
+    /// and closed first.
     pub(crate) fn is_ending(&self, id: HypothesisId) -> bool {
         id == CLEAR || !self.indent(id).is_read_on() || self.ends_here(id)
     }

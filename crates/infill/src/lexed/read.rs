@@ -18,10 +18,12 @@ use crate::lexed::graph::Graph;
 use crate::lexed::graph::narrow::{Reading, narrow, usual};
 use crate::lexed::tables::LexedTables;
 
-/// About how many facts of a narrow graph are made to settle what a position can take, before the whole one is made.
+/// About how many facts of a narrow graph are made to settle what a position can take, before the whole one
+/// is made.
 const N_NARROW: usize = 30_000;
 
-/// How many masked positions before one and after it are read as such to refuse its tokens, if few are asked about.
+/// How many masked positions before one and after it are read as such to refuse its tokens, if few are asked
+/// about.
 const MASKED_NEAR: [[usize; 2]; 2] = [[0, 3], [3, 3]];
 
 /// Few are one in so many tokens of the vocabulary.
@@ -38,8 +40,8 @@ pub(crate) struct LexedReader {
     tables: LexedTables,
     /// Whether smaller graphs are searched before the whole one.
     narrow_first: bool,
-    /// By lattice around a position, the tokens that were asked about, and those of them that it lets the position take or that it was
-    /// not decided about.
+    /// By lattice around a position, the tokens that were asked about, and those of them that it lets the
+    /// position take or that it was not decided about.
     asked: FxHashMap<Lattice, [Box<[u32]>; 2]>,
 }
 
@@ -165,7 +167,8 @@ impl LexedReader {
         LexedReader { tables, narrow_first, asked: FxHashMap::default() }
     }
 
-    /// How a part of the lattice's graph reads the positions, if there is a part that is likely to have a text.
+    /// How a part of the lattice's graph reads the positions, if there is a part that is likely to have a
+    /// text.
     fn likely(&self, lattice: &Lattice, focus: Option<usize>) -> Option<Vec<Reading>> {
         if !self.narrow_first {
             return None;

@@ -143,7 +143,8 @@ impl LexedTables {
         Ok(self.approximation.as_mut().and_then(Option::as_deref_mut))
     }
 
-    /// Whether a rule that is being read, with `state` left of it, can be read on to the end where the states of `future` can.
+    /// Whether a rule that is being read, with `state` left of it, can be read on to the end where the states
+    /// of `future` can.
     pub(crate) fn may_go_on(&self, future: StatesId, rule: RuleId, state: ExprId) -> bool {
         let approximation = self.approximation.as_ref().and_then(Option::as_deref);
         approximation.is_none_or(|known| {
@@ -151,8 +152,8 @@ impl LexedTables {
         })
     }
 
-    /// What the parser gets by an outcome: the terminal of the token that ends, but for those that are ignored and ends of lines
-    /// within brackets.
+    /// What the parser gets by an outcome: the terminal of the token that ends, but for those that are
+    /// ignored and ends of lines within brackets.
     pub(crate) fn label(&self, outcome: Outcome) -> Option<TerminalId> {
         let terminal = outcome.terminal?;
         let is_dropped = self.is_ignored(terminal) || self.hypotheses.indent(outcome.next) == Indent::Within;
@@ -164,7 +165,8 @@ impl LexedTables {
         self.hypotheses.tables().is_ignored(terminal, false)
     }
 
-    /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are closed after that.
+    /// Whether a text may end at a hypothesis, or at all that the clear boundary stands for; blocks are
+    /// closed after that.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -197,8 +199,8 @@ impl LexedTables {
         Ok(&self.state_first[&state])
     }
 
-    /// The terminals that a rule's sentences begin with. Without left recursion, the rules that a rule can begin
-    /// with are never that rule again.
+    /// The terminals that a rule's sentences begin with. Without left recursion, the rules that a rule can
+    /// begin with are never that rule again.
     pub(crate) fn rule_first(&mut self, rule: RuleId, fuel: &Fuel) -> Result<&TerminalSet, InfillError> {
         let mut stack = vec![rule];
         while let Some(&top) = stack.last() {

@@ -1,23 +1,24 @@
-//! A regular language that contains all sentences of the grammar: a cheap test of what may still lead to the end.
+//! A regular language that contains all sentences of the grammar: a cheap test of what may still lead to the
+//! end.
 //!
-//! The grammar's network becomes a finite automaton in which a rule that is over returns to *any* place that calls it
-//! (Nederhof 2000, "Practical experiments with regular approximation of context-free languages", the method of
-//! recursive transition networks). It counts no brackets, but otherwise knows all sequences of terminals. A pass from
-//! the end of a lexer's graph to its beginning finds, for each node, the states that can read some rest of the text.
-//! That is a lookahead over the whole lattice, and facts of a chart are made only for these states. A pass from the
-//! beginning to the end removes the edges that are on no path. Sets of states, and steps between them, are interned,
-//! so each is made once.
+//! The grammar's network becomes a finite automaton in which a rule that is over returns to *any* place that
+//! calls it (Nederhof 2000, "Practical experiments with regular approximation of context-free languages", the
+//! method of recursive transition networks). It counts no brackets, but otherwise knows all sequences of
+//! terminals. A pass from the end of a lexer's graph to its beginning finds, for each node, the states that
+//! can read some rest of the text. That is a lookahead over the whole lattice, and facts of a chart are made
+//! only for these states. A pass from the beginning to the end removes the edges that are on no path. Sets of
+//! states, and steps between them, are interned, so each is made once.
 //!
-//! Theorem. A fact that is part of a derivation of a whole text has a state that can read a rest of the text from its
-//! node.
+//! Theorem. A fact that is part of a derivation of a whole text has a state that can read a rest of the text
+//! from its node.
 //!
-//! Proof. What follows the fact in the derivation is a path of the automaton over the rest of the text, because each
-//! return to the right place is one of the returns to any. ∎
+//! Proof. What follows the fact in the derivation is a path of the automaton over the rest of the text,
+//! because each return to the right place is one of the returns to any. ∎
 //!
-//! Rejected: states together with the number of open brackets (in C++ round, square and curly ones are recognised as
-//! brackets from the rules). A pass over a graph of 135,000 nodes takes 0.1 s, but it refutes none of the tokens that
-//! are left in doubt at the hardest positions (269, 320, 374): masked positions inside comments may open whatever is
-//! closed later.
+//! Rejected: states together with the number of open brackets (in C++ round, square and curly ones are
+//! recognised as brackets from the rules). A pass over a graph of 135,000 nodes takes 0.1 s, but it refutes
+//! none of the tokens that are left in doubt at the hardest positions (269, 320, 374): masked positions
+//! inside comments may open whatever is closed later.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, Network, RuleId, Symbol, TerminalId};
@@ -186,8 +187,8 @@ fn is_in(bits: &[u64], id: u32) -> bool {
 struct Automaton {
     ids: FxHashMap<(RuleId, ExprId), u32>,
     states: Vec<(RuleId, ExprId)>,
-    /// By state, the states and hubs that lead to it without a terminal. Hubs are numbered after the states: one for each rule that is
-    /// over, from which all its callers continue.
+    /// By state, the states and hubs that lead to it without a terminal. Hubs are numbered after the states:
+    /// one for each rule that is over, from which all its callers continue.
     reached_from: Vec<Vec<u32>>,
     /// A state, a terminal, and the state after it.
     reads: Vec<(u32, TerminalId, u32)>,

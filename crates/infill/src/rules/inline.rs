@@ -1,12 +1,12 @@
 //! Inlines rules that only one other rule refers to.
 //!
-//! The language is the same. A chart begins and ends a rule at every place where its caller is, and grammars of
-//! programming languages have a rule for each level of precedence, each called by the one before. Inlined into each
-//! other they are one rule, with as few states: after an operand, the operators of all levels follow, whichever came
-//! before.
+//! The language is the same. A chart begins and ends a rule at every place where its caller is, and grammars
+//! of programming languages have a rule for each level of precedence, each called by the one before. Inlined
+//! into each other they are one rule, with as few states: after an operand, the operators of all levels
+//! follow, whichever came before.
 //!
-//! Recursive rules stay, and so do rules with several callers, because what follows each call would be states of its
-//! own.
+//! Recursive rules stay, and so do rules with several callers, because what follows each call would be states
+//! of its own.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId, Grammar, GrammarError, RuleId, Seen};
@@ -67,8 +67,8 @@ fn parents(start: RuleId, callees: &[Vec<RuleId>]) -> Vec<Option<RuleId>> {
     callers.into_iter().enumerate().map(only).collect()
 }
 
-/// All rules, those that become part of another one before it. Rules that only call each other in a circle come
-/// last, in any order; nothing reaches them.
+/// All rules, those that become part of another one before it. Rules that only call each other in a circle
+/// come last, in any order; nothing reaches them.
 fn inner_first(callees: &[Vec<RuleId>], parents: &[Option<RuleId>]) -> Vec<RuleId> {
     let is_part_of =
         |callee: &RuleId, rule: usize| parents[callee.index()].is_some_and(|p| p.index() == rule);

@@ -1,5 +1,5 @@
-//! What a grammar's rules do to blocks and brackets: whether each closes what it opens, and whether it is part of one
-//! line.
+//! What a grammar's rules do to blocks and brackets: whether each closes what it opens, and whether it is
+//! part of one line.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, Layout, Network, RuleId, Symbol, TerminalId};
@@ -53,7 +53,8 @@ pub(crate) fn check_pairs(network: &mut Network, layout: &Layout, fuel: &Fuel) -
     Ok(())
 }
 
-/// By rule, whether it is part of one line outside of brackets: if it reads the end of a line, then last of all.
+/// By rule, whether it is part of one line outside of brackets: if it reads the end of a line, then last of
+/// all.
 ///
 /// # Errors
 /// If a limit is reached.

@@ -24,9 +24,9 @@ impl<'g> Rewriting<'g> {
         Rewriting { grammar, builder, lowered: vec![ExprPool::NEVER; grammar.pool().len()] }
     }
 
-    /// Writes the body of `rule`, with `in_place` of a rule instead of a reference to it, but for what is in `seen`
-    /// and written already; `None` if there is a list in any order, which front ends that write lists by recursion do
-    /// not make.
+    /// Writes the body of `rule`, with `in_place` of a rule instead of a reference to it, but for what is in
+    /// `seen` and written already; `None` if there is a list in any order, which front ends that write lists
+    /// by recursion do not make.
     ///
     /// # Errors
     /// If `fuel` runs out.

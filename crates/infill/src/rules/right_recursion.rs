@@ -1,12 +1,12 @@
 //! Turns right recursion into repetition: `a ::= x a | y` becomes `x* y`.
 //!
-//! The language is the same. A chart has a call, with all its ends, at every place where a recursive rule continues.
-//! For a list of n parts that is n² ends; as a repetition it is one call with n ends. Many rules are regular except
-//! for this way of writing (GBNF has no other for unbounded lists), so `collapse_regular` makes them terminals
-//! afterwards.
+//! The language is the same. A chart has a call, with all its ends, at every place where a recursive rule
+//! continues. For a list of n parts that is n² ends; as a repetition it is one call with n ends. Many rules
+//! are regular except for this way of writing (GBNF has no other for unbounded lists), so `collapse_regular`
+//! makes them terminals afterwards.
 //!
-//! Only a rule's own name at the very end of its alternatives counts. Recursion through other rules and in the middle
-//! stays. Left recursion is resolved by the network.
+//! Only a rule's own name at the very end of its alternatives counts. Recursion through other rules and in
+//! the middle stays. Left recursion is resolved by the network.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId, Grammar, GrammarError, RuleId, Seen};

@@ -1,7 +1,8 @@
 //! Small lexed grammars, and what canvases and templates of them must say.
 //!
-//! The reference splits a text into tokens as Lark's basic lexer does, terminal by terminal, and parses them. A
-//! canvas is decided by trying all tokens at all masked positions; a template from both sides, as in `exhaustive`.
+//! The reference splits a text into tokens as Lark's basic lexer does, terminal by terminal, and parses them.
+//! A canvas is decided by trying all tokens at all masked positions; a template from both sides, as in
+//! `exhaustive`.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -98,7 +99,8 @@ impl Rhs {
     }
 }
 
-/// The grammar of `rules` over `terminals` and those that are declared, and, where there is one, an ignored terminal.
+/// The grammar of `rules` over `terminals` and those that are declared, and, where there is one, an ignored
+/// terminal.
 pub(crate) fn grammar(
     mut terminals: Vec<LarkTerminal>,
     declared: &[&str],

@@ -26,7 +26,8 @@ pub(crate) fn exact(status: Result<MaskStatus, Error>) {
     assert_eq!(status.unwrap(), MaskStatus::Exact);
 }
 
-/// Whether the answers about each token at each position are those of the exact masks, and what a mask has that need not be exact is in them.
+/// Whether the answers about each token at each position are those of the exact masks, and what a mask has
+/// that need not be exact is in them.
 pub(crate) fn check_questions(
     canvas: &mut Canvas,
     vocabulary: &Vocabulary,

@@ -15,8 +15,8 @@ use crate::json_value::{JsonValue, begins_with, escape_goes_on, unescaped_so_far
 /// Classes of no more keys than this are taken as names, in any order.
 pub(crate) const FEW_KEYS: u64 = 64;
 
-/// Fewer keys than this never use up those of a class (which has more than [`FEW_KEYS`]), nor do those of one more token
-/// that is of no doubt.
+/// Fewer keys than this never use up those of a class (which has more than [`FEW_KEYS`]), nor do those of one
+/// more token that is of no doubt.
 const MANY_KEYS: usize = FEW_KEYS as usize / 2;
 
 /// How many characters are looked at that may come next in a key that was there.
@@ -345,8 +345,9 @@ fn next_name<'n>(names: &'n Names, name: &[u8]) -> Option<&'n Arc<[u8]>> {
     names.range::<[u8], _>((Bound::Included(name), Bound::Unbounded)).next()
 }
 
-/// The bytes with which a key that begins with `name` and the beginning of an escape may go on to be one of `names`; all,
-/// if those are too many to be looked at. Takes time in the characters that come next in `names`, not in the names.
+/// The bytes with which a key that begins with `name` and the beginning of an escape may go on to be one of
+/// `names`; all, if those are too many to be looked at. Takes time in the characters that come next in
+/// `names`, not in the names.
 fn bytes_to(names: &Names, name: &[u8], open: &[u8]) -> ByteSet {
     let mut bytes = ByteSet::EMPTY;
     let mut from = name.to_vec();

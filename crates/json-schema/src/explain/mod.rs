@@ -1,8 +1,10 @@
-//! A schema's reasons, in its own words: where a text is, what holds there, and why it cannot go on with something.
+//! A schema's reasons, in its own words: where a text is, what holds there, and why it cannot go on with
+//! something.
 //!
-//! The grammar decides; this only looks for the words. So it reads the schema as a person would, along the path of the text:
-//! `properties`, `items`, `$ref` within the document, `allOf`. What it cannot follow (`patternProperties`, other documents) it is
-//! silent about. Below `anyOf` and the like a keyword counts only if no text can choose another alternative: then it says nothing either.
+//! The grammar decides; this only looks for the words. So it reads the schema as a person would, along the
+//! path of the text: `properties`, `items`, `$ref` within the document, `allOf`. What it cannot follow
+//! (`patternProperties`, other documents) it is silent about. Below `anyOf` and the like a keyword counts
+//! only if no text can choose another alternative: then it says nothing either.
 
 mod place;
 mod refusal;
@@ -56,7 +58,8 @@ impl SchemaWords {
         SchemaWords { schema, order }
     }
 
-    /// The length of the string, array or object at the start of a text. `None` if it has not ended, or the text starts with something else.
+    /// The length of the string, array or object at the start of a text. `None` if it has not ended, or the
+    /// text starts with something else.
     pub fn value_length(text: &[u8]) -> Option<usize> {
         match text.first() {
             Some(b'"') => scalar_length(text),
@@ -65,13 +68,14 @@ impl SchemaWords {
         }
     }
 
-    /// The members of the object at the start of a text: name, first byte, and the byte after the last (`None` if it has not ended).
+    /// The members of the object at the start of a text: name, first byte, and the byte after the last
+    /// (`None` if it has not ended).
     pub fn members(text: &[u8]) -> Vec<(String, usize, Option<usize>)> {
         members(text)
     }
 
-    /// Where a text is, as a JSON pointer into the value that it writes: to the value in progress, or that is next; of a key, to the object
-    /// that has it. Empty at the top.
+    /// Where a text is, as a JSON pointer into the value that it writes: to the value in progress, or that is
+    /// next; of a key, to the object that has it. Empty at the top.
     pub fn path(&self, text: &[u8]) -> String {
         pointer(&Place::after(text).path())
     }
@@ -117,8 +121,8 @@ impl SchemaWords {
         }
     }
 
-    /// Why `next` cannot follow `text`: the grammar has read the text and refuses the first byte of `next`. `None` if no keyword is known to be
-    /// the reason.
+    /// Why `next` cannot follow `text`: the grammar has read the text and refuses the first byte of `next`.
+    /// `None` if no keyword is known to be the reason.
     pub fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String> {
         refusal::refusal(&self.schema, self.order, text, next)
     }

@@ -140,8 +140,8 @@ pub(super) fn scalar_length(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The string that a literal writes, also one that has not ended; `None` if what is there of it is none. An escape that is cut off is left
-/// out.
+/// The string that a literal writes, also one that has not ended; `None` if what is there of it is none. An
+/// escape that is cut off is left out.
 pub(super) fn string_of(literal: &[u8]) -> Option<String> {
     // Two escapes of a pair have twelve bytes, a character four.
     let cut = |n_less: usize| {

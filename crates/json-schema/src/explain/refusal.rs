@@ -260,7 +260,8 @@ impl<'t> Written<'t> {
         }
     }
 
-    /// Whether no string of a pattern begins like this one, or this one, if it is over, is none of them; `None` if that takes too much work.
+    /// Whether no string of a pattern begins like this one, or this one, if it is over, is none of them;
+    /// `None` if that takes too much work.
     fn is_outside(&self, pattern: &str) -> Option<bool> {
         let fuel = Fuel::new(PATTERN_FUEL);
         let regex = maskwright_syntax::regex::parse_search(pattern, Dialect::Ecma, &fuel).ok()?;

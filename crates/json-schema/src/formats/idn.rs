@@ -1,13 +1,17 @@
 //! Labels beyond ASCII (U-labels): IDNA2008, RFC 5890 to 5893, as far as they are regular.
 //!
-//! Which characters are valid (PVALID) follows from their Unicode properties by RFC 5892, section 2. The rules for
-//! contexts (its appendix A) and for text from right to left (RFC 5893) are regular. What is not is left out:
+//! Which characters are valid (PVALID) follows from their Unicode properties by RFC 5892, section 2. The
+//! rules for contexts (its appendix A) and for text from right to left (RFC 5893) are regular. What is not is
+//! left out:
 //!
-//! * Normalisation form C: a letter has at most two combining marks, the first of class 0, and none that composes.
+//! * Normalisation form C: a letter has at most two combining marks, the first of class 0, and none that
+//!   composes.
 //! * The length of the A-label: a label has at most eleven characters.
-//! * From right to left: Hebrew and Arabic letters; other labels of such a name are also of that kind, or ASCII.
+//! * From right to left: Hebrew and Arabic letters; other labels of such a name are also of that kind, or
+//!   ASCII.
 //!
-//! Every text of the language is valid. The property tests do not cover this, so cite the RFC when you change a class.
+//! Every text of the language is valid. The property tests do not cover this, so cite the RFC when you change
+//! a class.
 
 use maskwright_automata::{Fuel, Regex};
 use maskwright_syntax::regex::{self, Dialect};
@@ -18,8 +22,8 @@ use super::build::{any, at_most, lit, one, seq};
 /// Punycode digits on average.
 pub(super) const MAX_U_LABEL: u32 = 11;
 
-/// Letters, digits and marks that normalisation form KC changes, beside those that case folding does (RFC 5892,
-/// section 2.2, "unstable"), without presentation forms; what lies between them is of no other kind.
+/// Letters, digits and marks that normalisation form KC changes, beside those that case folding does (RFC
+/// 5892, section 2.2, "unstable"), without presentation forms; what lies between them is of no other kind.
 const COMPATIBLE: &str = concat!(
     r"\x{aa}-\x{ba}\x{133}\x{140}\x{1c6}-\x{1cc}\x{1f3}\x{2b0}-\x{2b8}\x{2e0}-\x{2e4}\x{340}-\x{341}",
     r"\x{343}-\x{344}\x{374}\x{37a}\x{3d2}-\x{3d4}\x{3f2}\x{958}-\x{95f}\x{9dc}-\x{9df}\x{a33}\x{a36}",
@@ -53,7 +57,8 @@ const VIRAMA: &str = concat!(
     r"\x{a82c}\x{a8c4}\x{a953}\x{a9c0}\x{aaf6}\x{abed}",
 );
 
-/// Arabic letters by how they join (Unicode's ArabicShaping.txt): to the one after them too, and only to the one before.
+/// Arabic letters by how they join (Unicode's ArabicShaping.txt): to the one after them too, and only to the
+/// one before.
 const DUAL_JOINING: &str =
     r"[\x{620}\x{626}\x{628}\x{62a}-\x{62e}\x{633}-\x{63f}\x{641}-\x{647}\x{649}\x{64a}]";
 const RIGHT_JOINING: &str = r"[\x{622}-\x{625}\x{627}\x{629}\x{62f}-\x{632}\x{648}]";
@@ -63,8 +68,8 @@ fn class(class: &str) -> Regex {
     regex::parse(class, Dialect::Rust, &Fuel::unlimited()).expect("the classes of this file are well-formed")
 }
 
-/// One character of `kind` (the inside of a class) that is valid wherever it stands (PVALID), not from right to left,
-/// of the first plane or of Han, as of Unicode 14, for which the tables here are.
+/// One character of `kind` (the inside of a class) that is valid wherever it stands (PVALID), not from right
+/// to left, of the first plane or of Han, as of Unicode 14, for which the tables here are.
 fn valid(kind: &str) -> Regex {
     class(&format!(
         r"[[{kind}&&\p{{Age=14.0}}&&[\x{{0}}-\x{{ffff}}\x{{20000}}-\x{{2ffff}}]]&&[^\p{{Changes_When_Casefolded}}\p{{Default_Ignorable_Code_Point}}{COMPATIBLE}{DISALLOWED}{RIGHT_TO_LEFT}]]"
@@ -78,7 +83,8 @@ fn chain(first: Regex, unit: Regex) -> Regex {
 
 /// A label from left to right, or of digits.
 pub(super) fn left_to_right() -> Regex {
-    // The digits of Persian are from left to right; the others are valid although they are unstable, or no letters.
+    // The digits of Persian are from left to right; the others are valid although they are unstable, or no
+    // letters.
     let base = any([valid(r"[\p{L}\p{Nd}]"), class(r"[\x{6f0}-\x{6f9}\x{df}\x{3c2}\x{f0b}\x{3007}]")]);
     // Of blocks that are ignorable: combining marks for symbols.
     let mark = valid(&format!(r"[\p{{Mn}}\p{{Mc}}&&[^{COMPOSING}{VIRAMA}\x{{20d0}}-\x{{20ff}}]]"));

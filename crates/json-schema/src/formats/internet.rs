@@ -7,7 +7,8 @@ use maskwright_automata::Regex;
 use super::build::{any, at_most, digit, hex, list, lit, one, seq, times};
 use super::host::{LABEL, MAX_NAME, U_LABEL};
 
-/// The most characters before the `@`: RFC 5321, section 4.5.3.1.1. Octets there; of text beyond ASCII we count characters.
+/// The most characters before the `@`: RFC 5321, section 4.5.3.1.1. Octets there; of text beyond ASCII we
+/// count characters.
 const MAX_LOCAL: u32 = 64;
 
 /// Four numbers up to 255 without leading zeros.

@@ -5,9 +5,9 @@
 //! like any other language.
 //!
 //! Three formats are not regular and are therefore narrower than their specification, never wider: host names
-//! leave out A-labels (`xn--…`, Punycode) but in the drafts up to 6, which take any; internationalised ones keep to
-//! labels whose A-label is short enough in any case ([`idn`]); `regex` nests groups five deep at most. Every
-//! other one is exact. Leap seconds are taken where they are 23:59:60 UTC, on any day.
+//! leave out A-labels (`xn--…`, Punycode) but in the drafts up to 6, which take any; internationalised ones
+//! keep to labels whose A-label is short enough in any case ([`idn`]); `regex` nests groups five deep at
+//! most. Every other one is exact. Leap seconds are taken where they are 23:59:60 UTC, on any day.
 
 mod build;
 mod host;

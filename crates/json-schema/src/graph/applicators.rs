@@ -90,8 +90,9 @@ impl<'a> Graph<'a> {
         Ok(union)
     }
 
-    /// The values of `known` that are not in `denied`, which is `node` from the other side, if it is one. An alternative loses only
-    /// those that it is seen to overlap with, so values of other types, or with other constants, cost nothing.
+    /// The values of `known` that are not in `denied`, which is `node` from the other side, if it is one. An
+    /// alternative loses only those that it is seen to overlap with, so values of other types, or with other
+    /// constants, cost nothing.
     fn subtract(
         &mut self,
         known: &Shape<'a>,
@@ -146,8 +147,8 @@ impl<'a> Graph<'a> {
         self.without_empty(left, DISJOINT_DEPTH)
     }
 
-    /// The values of `part` that are in no alternative of `denied`. Subtracts one alternative at a time, and starts from
-    /// `part`, not from all values: more of each product is empty, so it stays small.
+    /// The values of `part` that are in no alternative of `denied`. Subtracts one alternative at a time, and
+    /// starts from `part`, not from all values: more of each product is empty, so it stays small.
     fn subtract_each(
         &mut self,
         part: Shape<'a>,
@@ -226,10 +227,10 @@ impl<'a> Graph<'a> {
         Ok(Shape { objects: std::iter::once(absent).chain(needed.objects).collect(), ..Shape::any() })
     }
 
-    /// A dependency of `name` on `schema`, if `schema` only says that another property is one of a few scalars: the object
-    /// matches `schema`, or the other property has another value and `name` is absent. Many such dependencies on one property
-    /// contradict each other for most of its values, so their product stays small. Only for a `declared` property, because
-    /// its position among the properties stays the same.
+    /// A dependency of `name` on `schema`, if `schema` only says that another property is one of a few
+    /// scalars: the object matches `schema`, or the other property has another value and `name` is absent.
+    /// Many such dependencies on one property contradict each other for most of its values, so their product
+    /// stays small. Only for a `declared` property, because its position among the properties stays the same.
     fn told_by_property(
         &mut self,
         schema: &Shape<'a>,

@@ -1,7 +1,7 @@
 //! Which part of a schema to leave out for an error.
 //!
-//! A [loose](crate::loose) pass that fails is repeated without one more part: the keyword that the error names, one that
-//! multiplies alternatives, or the whole schema.
+//! A [loose](crate::loose) pass that fails is repeated without one more part: the keyword that the error
+//! names, one that multiplies alternatives, or the whole schema.
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};

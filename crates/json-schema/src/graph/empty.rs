@@ -28,8 +28,8 @@ const MANY_ALTERNATIVES: usize = 16;
 const PRODUCT_DEPTH: usize = 2;
 
 impl<'a> Graph<'a> {
-    /// The values in both, without the alternatives that are seen to be empty where there are many: of a product of
-    /// `if`s, say, most contradict each other.
+    /// The values in both, without the alternatives that are seen to be empty where there are many: of a
+    /// product of `if`s, say, most contradict each other.
     pub(crate) fn product(
         &mut self,
         left: &Shape<'a>,

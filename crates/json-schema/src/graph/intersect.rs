@@ -54,7 +54,8 @@ impl<'a> Graph<'a> {
         Ok(shape)
     }
 
-    /// Refuses a product while it is made, before it takes memory. Only a product: a long list of constants, for one, costs what it is long.
+    /// Refuses a product while it is made, before it takes memory. Only a product: a long list of constants,
+    /// for one, costs what it is long.
     fn check_product(
         &self,
         both: &Shape<'a>,

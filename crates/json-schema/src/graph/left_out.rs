@@ -184,8 +184,8 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Checks the form of schemas that are not read because something around them is left out, and of what they
-    /// refer to. Iterative, linear in their size.
+    /// Checks the form of schemas that are not read because something around them is left out, and of what
+    /// they refer to. Iterative, linear in their size.
     fn check_unread(&mut self, mut work: Vec<&'a Value>, place: PlaceId) -> Result<(), SchemaError> {
         let n_entries = self.entries.len();
         let mut seen = FxHashSet::default();

@@ -1,11 +1,11 @@
 //! Which nodes have the same values by logic alone.
 //!
-//! Intersections and complements are functions of the truth values of schemas, so each has a [`Diagram`], and those with the same one
-//! are one node. Without that, a schema that is intersected with its own complement below itself makes new nodes without an end:
-//! x ∩ ¬x, then that without x, and so on.
+//! Intersections and complements are functions of the truth values of schemas, so each has a [`Diagram`], and
+//! those with the same one are one node. Without that, a schema that is intersected with its own complement
+//! below itself makes new nodes without an end: x ∩ ¬x, then that without x, and so on.
 //!
-//! Schemas that say the same have one variable: a schema that only refers to another is that one, and small schemas with references that
-//! have the same text are one.
+//! Schemas that say the same have one variable: a schema that only refers to another is that one, and small
+//! schemas with references that have the same text are one.
 
 use std::rc::Rc;
 
@@ -29,8 +29,8 @@ const MAX_REFERENCES: usize = 32;
 const MAX_VALUES: usize = 64;
 
 impl<'a> Graph<'a> {
-    /// The node of the values that are in both of `left` and `right`, which are all of `members`: one that is known, or a new one that
-    /// `push` makes.
+    /// The node of the values that are in both of `left` and `right`, which are all of `members`: one that is
+    /// known, or a new one that `push` makes.
     pub(crate) fn node_of_both(
         &mut self,
         (left, right): (NodeId, NodeId),
@@ -157,7 +157,8 @@ impl<'a> Graph<'a> {
         self.meanings.by_text.entry((home, text)).or_insert(schema)
     }
 
-    /// What the references in a small schema are relative to; `None` if it is not small, or has a name, by which it may be meant.
+    /// What the references in a small schema are relative to; `None` if it is not small, or has a name, by
+    /// which it may be meant.
     fn home_of_references(&mut self, schema: &'a Value, n_left: &mut usize) -> Option<Option<Home>> {
         *n_left = n_left.checked_sub(1)?;
         let mut home = None;

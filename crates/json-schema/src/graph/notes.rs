@@ -19,7 +19,8 @@ impl<'a> Graph<'a> {
         self.fuel.spend(units).map_err(|error| self.error(place, None, Kind::Fuel(error)))
     }
 
-    /// Pays for work that is done. If the supply does not suffice, the next call of [`spend`](Graph::spend) fails.
+    /// Pays for work that is done. If the supply does not suffice, the next call of [`spend`](Graph::spend)
+    /// fails.
     pub(crate) fn charge(&self, units: u64) {
         // What was taken counts either way.
         let _ = self.fuel.spend_unwatched(units);

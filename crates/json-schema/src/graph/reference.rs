@@ -1,6 +1,7 @@
 //! What `$ref` names, in the document and in the documents that the caller gives.
 //!
-//! A reference is a URI; what comes before `#` names a schema [resource](crate::resources), what comes after a place in it.
+//! A reference is a URI; what comes before `#` names a schema [resource](crate::resources), what comes after
+//! a place in it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -98,7 +99,8 @@ impl<'a> Graph<'a> {
         self.resources.get_or_insert_with(|| Resources::new(self.root, self.documents, self.draft))
     }
 
-    /// What a reference of `holder` names, before any dynamic scope is looked at. `Err`: no resource is known by its URI.
+    /// What a reference of `holder` names, before any dynamic scope is looked at. `Err`: no resource is known
+    /// by its URI.
     fn lookup<'r>(&mut self, reference: &'r str, holder: &Value) -> Result<Named<'r, 'a>, Home> {
         let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let documents = self.documents;

@@ -2,13 +2,14 @@
 //!
 //! A node is resolved when it is first asked for. While its schema is read it is *active*, at a depth.
 //!
-//! **Schemas that lead back to themselves** without a step into the instance. For one value, whether it is valid is then a truth value
-//! that depends on itself, s = f(s). Where f says the same for both, the other keywords decide; else nothing does, a validator may not
-//! end, and the value is not taken: the least set that satisfies the schema is meant. Both are found by reading the schema with the
-//! assumption that s is false, and turning the assumption around below each negation: what is valid then is valid whatever s is.
+//! **Schemas that lead back to themselves** without a step into the instance. For one value, whether it is
+//! valid is then a truth value that depends on itself, s = f(s). Where f says the same for both, the other
+//! keywords decide; else nothing does, a validator may not end, and the value is not taken: the least set
+//! that satisfies the schema is meant. Both are found by reading the schema with the assumption that s is
+//! false, and turning the assumption around below each negation: what is valid then is valid whatever s is.
 //!
-//! Only branches of `anyOf` and `oneOf` are read in this way, as what a schema adds to others. Elsewhere it is an error, if any value
-//! depends on it.
+//! Only branches of `anyOf` and `oneOf` are read in this way, as what a schema adds to others. Elsewhere it
+//! is an error, if any value depends on it.
 
 use std::rc::Rc;
 
@@ -86,7 +87,8 @@ impl<'a> Graph<'a> {
             self.loops_to = usize::MAX;
         }
         self.nodes[node.index()].state = match &shape {
-            // It lacks a branch that refers to an enclosing schema, and is read again once that schema is done.
+            // It lacks a branch that refers to an enclosing schema, and is read again once that schema is
+            // done.
             Ok(_) if !is_whole => {
                 self.looping.insert(place);
                 State::Pending
@@ -116,7 +118,8 @@ impl<'a> Graph<'a> {
         shape
     }
 
-    /// What is read if the schemas that are being read have no values, and if they have all; below a negation it is the other way round.
+    /// What is read if the schemas that are being read have no values, and if they have all; below a negation
+    /// it is the other way round.
     fn between<T>(&mut self, mut read: impl FnMut(&mut Graph<'a>) -> T) -> (T, T) {
         let before = self.assumed;
         let mut assuming = |has_all| {
@@ -135,8 +138,9 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// A branch of `anyOf` or `oneOf`. If it leads back to a schema that is being read, without a step into the instance: it is
-    /// what it is whatever that schema has. `None` if it has no values then; `leads_back` is the first error of such a branch.
+    /// A branch of `anyOf` or `oneOf`. If it leads back to a schema that is being read, without a step into
+    /// the instance: it is what it is whatever that schema has. `None` if it has no values then; `leads_back`
+    /// is the first error of such a branch.
     pub(crate) fn branch_shape(
         &mut self,
         branch: NodeId,
@@ -206,8 +210,9 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The form of a node, restricted to what matters for values of `known`. If all arrays of `known` have different items, it
-    /// does not matter whether those of a complement must, so `uniqueItems` can be complemented.
+    /// The form of a node, restricted to what matters for values of `known`. If all arrays of `known` have
+    /// different items, it does not matter whether those of a complement must, so `uniqueItems` can be
+    /// complemented.
     fn shape_within(
         &mut self,
         known: &Shape<'a>,

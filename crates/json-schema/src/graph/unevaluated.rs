@@ -1,10 +1,10 @@
 //! `unevaluatedProperties` and `unevaluatedItems`.
 //!
-//! What a schema evaluates depends on which of its branches hold. [`Graph::evaluations`] lists the ways: under a
-//! condition, these names, patterns and items are evaluated. The ways need not be the whole truth: for a value
-//! that satisfies more branches than a way claims, a way that claims them all is in the list too, and it leaves
-//! no more to the keyword. So the union of "condition and all else satisfies the keyword" over all ways is
-//! exact, without a complement for each branch of `anyOf`.
+//! What a schema evaluates depends on which of its branches hold. [`Graph::evaluations`] lists the ways:
+//! under a condition, these names, patterns and items are evaluated. The ways need not be the whole truth:
+//! for a value that satisfies more branches than a way claims, a way that claims them all is in the list too,
+//! and it leaves no more to the keyword. So the union of "condition and all else satisfies the keyword" over
+//! all ways is exact, without a complement for each branch of `anyOf`.
 
 use std::borrow::Cow;
 use std::rc::Rc;

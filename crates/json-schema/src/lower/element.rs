@@ -1,7 +1,8 @@
 //! The arguments of a call, as [elements](crate::style).
 //!
-//! The members of an object are separated in most styles by the mark that closes an element, as those of JSON are by
-//! commas, so [`crate::lower::object`] makes both. Here are the values: the part of an element after its name, up to its end.
+//! The members of an object are separated in most styles by the mark that closes an element, as those of JSON
+//! are by commas, so [`crate::lower::object`] makes both. Here are the values: the part of an element after
+//! its name, up to its end.
 
 use std::sync::LazyLock;
 
@@ -78,7 +79,8 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    /// A member of an object up to the end of its value, under a name of a language of names as they are written.
+    /// A member of an object up to the end of its value, under a name of a language of names as they are
+    /// written.
     pub(crate) fn unnamed_element(
         &mut self,
         elements: &Elements,
@@ -218,8 +220,9 @@ impl<'a> Lowering<'_, 'a> {
 
 /// `min` to `max` characters with any white space around them.
 ///
-/// A text is one of them iff it has at least `min` characters, and at most `max` from the first to the last that is not
-/// white space. Said so, a reader need not keep in mind how many of the first characters count as white space around.
+/// A text is one of them iff it has at least `min` characters, and at most `max` from the first to the last
+/// that is not white space. Said so, a reader need not keep in mind how many of the first characters count as
+/// white space around.
 fn counted_with_space(min: u32, max: Option<u32>) -> Regex {
     let most = match max {
         None => ANY_CHAR.star(),

@@ -1,11 +1,12 @@
 //! Long lists of objects and arrays, as an `enum` has them: a tree of what they begin with.
 //!
-//! Each value is written as a sequence: the bytes of its keys and scalars, and symbols for all else. The sequences are sorted, and what
-//! begins alike is read once. What ends alike is one expression by itself, since equal expressions are the same. So a reader follows as
-//! few readings as there are values that differ in a symbol, and not in a byte, at the present place.
+//! Each value is written as a sequence: the bytes of its keys and scalars, and symbols for all else. The
+//! sequences are sorted, and what begins alike is read once. What ends alike is one expression by itself,
+//! since equal expressions are the same. So a reader follows as few readings as there are values that differ
+//! in a symbol, and not in a byte, at the present place.
 //!
-//! White space after an opening bracket decides about that before the closing one, so the tree within brackets is made once for each
-//! [pad](crate::terminals::Pad).
+//! White space after an opening bracket decides about that before the closing one, so the tree within
+//! brackets is made once for each [pad](crate::terminals::Pad).
 
 use std::rc::Rc;
 

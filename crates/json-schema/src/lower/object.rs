@@ -7,8 +7,8 @@
 //! necessary. Members that must be there under some key (which only complements ask for) are first spread
 //! over the named properties, then kept as the set of those still missing.
 //!
-//! No key occurs twice. The rules ensure it for keys that are named, and for classes of few keys, which are lists in any order.
-//! The session watches over all others ([`crate::distinct`]).
+//! No key occurs twice. The rules ensure it for keys that are named, and for classes of few keys, which are
+//! lists in any order. The session watches over all others ([`crate::distinct`]).
 
 use std::rc::Rc;
 

@@ -115,9 +115,9 @@ impl<'a> Lowering<'_, 'a> {
         Ok(if is_filtered { excluded.kept_strings(&self.notation, strings) } else { strings })
     }
 
-    /// The spellings of a constant, at least one: as in the schema, and in digits. With [`Numbers::Any`], a whole one may also
-    /// end in `.0`, if the draft takes that for an integer. With [`Numbers::Plain`], one that must be an integer is in digits
-    /// only.
+    /// The spellings of a constant, at least one: as in the schema, and in digits. With [`Numbers::Any`], a
+    /// whole one may also end in `.0`, if the draft takes that for an integer. With [`Numbers::Plain`], one
+    /// that must be an integer is in digits only.
     fn spellings(&self, value: &NumberValue<'a>) -> Vec<Vec<u8>> {
         let given = || value.text.as_bytes().to_vec();
         let is_plain = self.graph.config.numbers == Numbers::Plain;
@@ -218,8 +218,8 @@ impl<'a> Lowering<'_, 'a> {
         Ok(self.shortened(regex))
     }
 
-    /// The plain numbers of a range (`plain.rs`); `None` if any spelling is allowed, the range is of integers, or it has no
-    /// plain number.
+    /// The plain numbers of a range (`plain.rs`); `None` if any spelling is allowed, the range is of
+    /// integers, or it has no plain number.
     fn plain_range(&mut self, range: &NumberRange, place: PlaceId) -> Result<Option<Regex>, SchemaError> {
         if self.graph.config.numbers == Numbers::Any || range.is_integer {
             return Ok(None);
@@ -269,7 +269,8 @@ impl<'a> Lowering<'_, 'a> {
         }
     }
 
-    /// The numbers in a range that are multiples of each of `divisors`: a rule for each state of the automaton.
+    /// The numbers in a range that are multiples of each of `divisors`: a rule for each state of the
+    /// automaton.
     fn multiples(
         &mut self,
         range: &NumberRange,
@@ -319,8 +320,8 @@ impl<'a> Lowering<'_, 'a> {
         Ok(self.builder.rule(rules[start as usize]))
     }
 
-    /// The automaton of the numbers in `bounds` that are multiples of each of `divisors` and not of any divisor that `range`
-    /// denies; `None` if it has more than `max_states` states.
+    /// The automaton of the numbers in `bounds` that are multiples of each of `divisors` and not of any
+    /// divisor that `range` denies; `None` if it has more than `max_states` states.
     fn remainders(
         &self,
         bounds: &Regex,

@@ -1,7 +1,8 @@
 //! The members of an object whose keys the schema does not name.
 //!
-//! Their keys are languages: those of each class of the schema, and what is left. Classes of few keys become names, each at most
-//! once, in any order. All other keys are watched where they may be ([`crate::distinct`]).
+//! Their keys are languages: those of each class of the schema, and what is left. Classes of few keys become
+//! names, each at most once, in any order. All other keys are watched where they may be
+//! ([`crate::distinct`]).
 
 use maskwright_automata::Regex;
 use maskwright_grammar::{ExprId, Mark, ShuffleItem, ShuffleList};
@@ -116,7 +117,8 @@ impl<'a> Lowering<'_, 'a> {
             }
             pairs.push(keyed);
         }
-        // Where so many members must be there, or some of which some must be, there might be no keys left for them.
+        // Where so many members must be there, or some of which some must be, there might be no keys left for
+        // them.
         let is_watched = self.may_watch()
             && pairs.iter().any(|keyed| !keyed.is_empty())
             && are_seen

@@ -28,8 +28,8 @@ impl Formatter for Spaced {
     }
 }
 
-/// A value as common writers write it: Python's `json.dumps(v)`, also with `separators=(",", ":")` and with `indent`, and
-/// JavaScript's `JSON.stringify(v, null, n)`.
+/// A value as common writers write it: Python's `json.dumps(v)`, also with `separators=(",", ":")` and with
+/// `indent`, and JavaScript's `JSON.stringify(v, null, n)`.
 #[allow(dead_code, reason = "not every test writes in all ways")]
 pub(crate) fn spellings(value: &Value) -> Vec<String> {
     let mut texts = vec![value.to_string(), written(value)];

@@ -43,7 +43,8 @@ fn anchors_are_assertions() {
     assert_eq!(matched(r"\ba\Ba\b.", "", "aa-"), Some(3));
 }
 
-/// Python's `re` requires one length for all alternatives of a lookbehind. Here each may have its own, and contain assertions.
+/// Python's `re` requires one length for all alternatives of a lookbehind. Here each may have its own, and
+/// contain assertions.
 #[test]
 fn lookbehinds_of_any_bounded_length() {
     for (source, text, end) in [

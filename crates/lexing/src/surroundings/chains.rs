@@ -1,10 +1,11 @@
 //! Ignored texts: chains of one or more words, each the whole match at its place.
 //!
-//! A word must be the whole match of its pattern, so it puts a condition on the text after it: `;[^\n]*` is followed by a line
-//! feed or the end of the text. Within a chain, a finite automaton follows these conditions (subset construction over pairs of a
-//! run, or a place between words, and the open conditions). The text after the chain decides the conditions that are open at
-//! its end. Often its first byte decides them, in the same way for every word that can follow. Then the ignored texts are
-//! regular languages: one before another word, and one at the end of the text.
+//! A word must be the whole match of its pattern, so it puts a condition on the text after it: `;[^\n]*` is
+//! followed by a line feed or the end of the text. Within a chain, a finite automaton follows these
+//! conditions (subset construction over pairs of a run, or a place between words, and the open conditions).
+//! The text after the chain decides the conditions that are open at its end. Often its first byte decides
+//! them, in the same way for every word that can follow. Then the ignored texts are regular languages: one
+//! before another word, and one at the end of the text.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -51,15 +52,16 @@ type Item = (u32, Vec<u32>);
 struct Machine {
     /// By state and class of bytes, the next state.
     next: Vec<Vec<Option<usize>>>,
-    /// By state, the alternatives for ending a chain there: each is a list of conditions that must all be met.
+    /// By state, the alternatives for ending a chain there: each is a list of conditions that must all be
+    /// met.
     ends: Vec<Vec<Vec<u32>>>,
 }
 
 impl Surroundings {
-    /// The chains of words of all the patterns, if they are regular languages. The text after a chain is empty or begins with a
-    /// byte of `next`. `None` if the words depend on the text before them, if more than that byte decides where a chain may
-    /// end, or if a language is beyond the limits. If `plain` has the same words as the chains at every place, it is returned
-    /// as it is.
+    /// The chains of words of all the patterns, if they are regular languages. The text after a chain is
+    /// empty or begins with a byte of `next`. `None` if the words depend on the text before them, if more
+    /// than that byte decides where a chain may end, or if a language is beyond the limits. If `plain` has
+    /// the same words as the chains at every place, it is returned as it is.
     ///
     /// # Errors
     /// `fuel` is exceeded, or the caller cancelled.
@@ -116,9 +118,10 @@ impl Surroundings {
         }
     }
 
-    /// Adds a pattern for the chains of words of `patterns`, which count only as matches ([`Counting::Match`]), and returns its
-    /// number. The text after a chain is empty or begins with a byte of `next`. `None` if the pattern is beyond the limits,
-    /// depends on the text before it, or ends under more than one condition at a time.
+    /// Adds a pattern for the chains of words of `patterns`, which count only as matches
+    /// ([`Counting::Match`]), and returns its number. The text after a chain is empty or begins with a byte
+    /// of `next`. `None` if the pattern is beyond the limits, depends on the text before it, or ends under
+    /// more than one condition at a time.
     ///
     /// # Errors
     /// `fuel` is exceeded, or the caller cancelled.
@@ -174,7 +177,8 @@ impl Surroundings {
         }
     }
 
-    /// By state, whether a chain may end there before a byte of `next`; `None` if that depends on more than the byte.
+    /// By state, whether a chain may end there before a byte of `next`; `None` if that depends on more than
+    /// the byte.
     fn inside(&self, machine: &Machine, next: &ByteSet) -> Option<Vec<bool>> {
         let verdict = |conditions: &Vec<u32>| {
             let its = || conditions.iter().map(|&condition| self.verdict(condition, next));
@@ -356,7 +360,8 @@ impl Surroundings {
         graph.into_regex(fuel)
     }
 
-    /// Whether the chains that end at a state of `ends` are the words of `regex`; also `false` if a limit is reached first.
+    /// Whether the chains that end at a state of `ends` are the words of `regex`; also `false` if a limit is
+    /// reached first.
     fn is_same(
         &self,
         machine: &Machine,

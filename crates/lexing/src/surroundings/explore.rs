@@ -1,9 +1,10 @@
 //! The automata of [`Surroundings`], from the lexer's states.
 //!
-//! All patterns are terminals of one lexer, in which none competes with another ([`Choice::Each`]); one more, which reads any
-//! characters, tells what stands before a place. A pattern's run is two states of that lexer: *whole*, which began in the text,
-//! and, if prefixes of the match count, *alone*, which began at the start of a text of its own. A condition is a set of
-//! [`Claim`]s, one of which must hold. Subset construction follows them.
+//! All patterns are terminals of one lexer, in which none competes with another ([`Choice::Each`]); one more,
+//! which reads any characters, tells what stands before a place. A pattern's run is two states of that lexer:
+//! *whole*, which began in the text, and, if prefixes of the match count, *alone*, which began at the start
+//! of a text of its own. A condition is a set of [`Claim`]s, one of which must hold. Subset construction
+//! follows them.
 
 use std::hash::Hash;
 
@@ -35,7 +36,8 @@ enum Claim {
     Cut { whole: LexState },
     /// The same, for a prefix that ended earlier.
     Longer { whole: LexState },
-    /// The word matches a prefix that ends here or later, unless the guard refutes it there; without a guard, any such prefix.
+    /// The word matches a prefix that ends here or later, unless the guard refutes it there; without a guard,
+    /// any such prefix.
     Prefix { guard: Option<LexState>, whole: LexState },
 }
 
@@ -137,8 +139,8 @@ impl Explorer<'_> {
         self.lexer.among(state, &[terminal].into_iter().collect(), Choice::Each)
     }
 
-    /// What can stand before a place: states of the lexer, `None` where that is no text, and where they lead. The first one is
-    /// the start, and one without a state leads to itself.
+    /// What can stand before a place: states of the lexer, `None` where that is no text, and where they lead.
+    /// The first one is the start, and one without a state leads to itself.
     #[allow(clippy::type_complexity, reason = "two lists that are used once")]
     fn before(&self) -> Result<(Vec<Option<LexState>>, Vec<Vec<u32>>), LexError> {
         let mut states = vec![Some(self.begin(self.lexer.start(), self.any)?)];
@@ -166,7 +168,8 @@ impl Explorer<'_> {
         Ok((states, before))
     }
 
-    /// The runs of all patterns, and by state of what stands before, if that is whole characters, where they begin.
+    /// The runs of all patterns, and by state of what stands before, if that is whole characters, where they
+    /// begin.
     #[allow(clippy::type_complexity, reason = "two lists that are used once")]
     fn runs(
         &mut self,

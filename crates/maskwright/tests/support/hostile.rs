@@ -1,10 +1,10 @@
-//! The cases of `testdata/hostile/cases.jsonl`, read and run: by the test of their outcomes, and by the campaign
-//! that measures their time and memory.
+//! The cases of `testdata/hostile/cases.jsonl`, read and run: by the test of their outcomes, and by the
+//! campaign that measures their time and memory.
 //!
-//! A case has a `name`, a `kind` (what its `source` is), and either `error`: the parts that the error's message
-//! must have (at the latest where the texts of `reads` are read), or the texts that it `accepts` and `refuses`. Sources and texts are written as parts: a string, or a
-//! list of strings, `{"repeat", "times"}`, `{"each", "between", "count"}` (with `{}` for the number, from 0) and
-//! `{"bytes"}`.
+//! A case has a `name`, a `kind` (what its `source` is), and either `error`: the parts that the error's
+//! message must have (at the latest where the texts of `reads` are read), or the texts that it `accepts` and
+//! `refuses`. Sources and texts are written as parts: a string, or a list of strings, `{"repeat", "times"}`,
+//! `{"each", "between", "count"}` (with `{}` for the number, from 0) and `{"bytes"}`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -23,8 +23,8 @@ pub struct BuiltinDiffusion {
 }
 
 impl BuiltinDiffusion {
-    /// The tokens that ask for a kind of text: its name and the separator. The model knows `smiles` and the names of
-    /// [`BUILTIN_SCHEMAS`]; of others it makes what it can.
+    /// The tokens that ask for a kind of text: its name and the separator. The model knows `smiles` and the
+    /// names of [`BUILTIN_SCHEMAS`]; of others it makes what it can.
     ///
     /// # Errors
     /// If the name cannot be encoded.
@@ -48,8 +48,9 @@ pub const BUILTIN_SCHEMAS: [(&str, &str); 6] = [
     ("recipe", include_str!("../../assets/diffusion/schemas/recipe.json")),
 ];
 
-/// A model of about a million weights that writes small molecules as SMILES and JSON records of six kinds. Its weights
-/// are in this library; `assets/diffusion/README.md` says how they were made. Takes some ten milliseconds.
+/// A model of about a million weights that writes small molecules as SMILES and JSON records of six kinds.
+/// Its weights are in this library; `assets/diffusion/README.md` says how they were made. Takes some ten
+/// milliseconds.
 ///
 /// # Errors
 /// If the files that were built in are damaged.

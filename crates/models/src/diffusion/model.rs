@@ -30,7 +30,8 @@ impl MaskedDiffusionModel {
     /// A model of these sizes with the weights of a safetensors file, given as its bytes.
     ///
     /// # Errors
-    /// If the sizes do not fit together, the bytes are no such file, or a weight is missing or has another shape.
+    /// If the sizes do not fit together, the bytes are no such file, or a weight is missing or has another
+    /// shape.
     pub fn from_safetensors(config: DiffusionConfig, bytes: &[u8]) -> Result<Self, ModelsError> {
         config.check().map_err(ModelsError::diffusion)?;
         let wrong = "the weights of a diffusion model are wrong";
@@ -85,7 +86,8 @@ impl MaskedDiffusionModel {
         super::network::weight_shapes(config)
     }
 
-    /// A model of these weights, by name; they are used as they are, so that a trainer's variables stay variables.
+    /// A model of these weights, by name; they are used as they are, so that a trainer's variables stay
+    /// variables.
     ///
     /// # Errors
     /// If the sizes do not fit together, or a weight is missing or has another shape.
@@ -98,8 +100,8 @@ impl MaskedDiffusionModel {
         Ok(MaskedDiffusionModel { network: Network::new(config, weights)? })
     }
 
-    /// Logits of `n_rows` canvases of equal length, given one after the other: (positions asked for, tokens). `wanted`
-    /// are indices into `ids`.
+    /// Logits of `n_rows` canvases of equal length, given one after the other: (positions asked for, tokens).
+    /// `wanted` are indices into `ids`.
     ///
     /// # Errors
     /// If the ids do not fit the model.

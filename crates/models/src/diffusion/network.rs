@@ -1,12 +1,12 @@
 //! The network: a transformer without a causal mask, so that every position sees what is known on both sides.
 //!
-//! Positions are learned vectors added to the tokens', norms are RMS norms before each block, and the feed-forward
-//! is two matrices with a squared ReLU between them (So et al. 2021), which costs no exponential. The output matrix is
-//! the embedding. Every operation is one that candle can differentiate, so training and decoding run the same
-//! code; candle's fused norms and softmax have no backward pass.
+//! Positions are learned vectors added to the tokens', norms are RMS norms before each block, and the
+//! feed-forward is two matrices with a squared ReLU between them (So et al. 2021), which costs no
+//! exponential. The output matrix is the embedding. Every operation is one that candle can differentiate, so
+//! training and decoding run the same code; candle's fused norms and softmax have no backward pass.
 //!
-//! A pass over n positions takes 2 operations for each weight and position and n² for attention: 2 to 3 ms for 64
-//! positions of a million weights.
+//! A pass over n positions takes 2 operations for each weight and position and n² for attention: 2 to 3 ms
+//! for 64 positions of a million weights.
 
 use std::collections::HashMap;
 
@@ -61,7 +61,8 @@ struct Layer {
 }
 
 impl Network {
-    /// A network of these weights, by name; they are used as they are, so that a trainer's variables stay variables.
+    /// A network of these weights, by name; they are used as they are, so that a trainer's variables stay
+    /// variables.
     ///
     /// # Errors
     /// If a weight is missing or has another shape than the sizes demand.
@@ -102,8 +103,8 @@ impl Network {
         &self.config
     }
 
-    /// Logits of `n_rows` canvases of equal length, given one after the other; a row of logits for each position,
-    /// or for those of `wanted` alone (indices into `ids`).
+    /// Logits of `n_rows` canvases of equal length, given one after the other; a row of logits for each
+    /// position, or for those of `wanted` alone (indices into `ids`).
     pub(crate) fn forward(&self, ids: &[u32], n_rows: usize, wanted: Option<&[u32]>) -> Result<Tensor> {
         let (length, width) = (ids.len() / n_rows, self.config.n_embedding);
         let ids = Tensor::new(ids, &Device::Cpu)?;

@@ -22,8 +22,8 @@ fn model(dtype: GgmlDType) -> LlamaModel {
 
 /// One network whose layers attend to all tokens, of this type, and one with windows of 8 in F32.
 ///
-/// Products with quantised matrices round their rows to 8 bits. In a pass of other rows the last bit of a number
-/// may differ, and with it such a rounding; seven layers make more of that than the tests allow.
+/// Products with quantised matrices round their rows to 8 bits. In a pass of other rows the last bit of a
+/// number may differ, and with it such a rounding; seven layers make more of that than the tests allow.
 fn with_and_without_windows(dtype: GgmlDType) -> [LlamaModel; 2] {
     [model(dtype), load(&Tiny::new("gemma3", GgmlDType::F32, 1))]
 }

@@ -25,8 +25,8 @@ pub(crate) struct Tiny {
 }
 
 impl Tiny {
-    /// Two layers (Gemma 3: seven, of which the sixth attends to all tokens and the others to the last 8), width
-    /// 64, 4 heads of 16 and 2 key-value heads, inner width 96, context 600.
+    /// Two layers (Gemma 3: seven, of which the sixth attends to all tokens and the others to the last 8),
+    /// width 64, 4 heads of 16 and 2 key-value heads, inner width 96, context 600.
     pub(crate) fn new(architecture: &str, dtype: GgmlDType, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let is_gemma = architecture == "gemma3";

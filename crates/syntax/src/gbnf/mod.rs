@@ -3,10 +3,11 @@
 //! A rule is `name ::= alternatives`; a rule ends where the next begins or at the end of the line, unless the
 //! line ends inside parentheses or next to `|`. `root` is the start. Items are `"literal"`, `[class]`, `.`,
 //! names and groups, with `*`, `+`, `?`, `{m}`, `{m,}`, `{m,n}`. Classes and `.` are over Unicode scalar
-//! values. `<[1000]>` and `<think>` are one token of the vocabulary, by its id or name, and `!<think>` is any other one
-//! ([`TokenSet::of_written`](maskwright_grammar::TokenSet::of_written)). A line may begin with `|`, which llama.cpp does not
-//! allow. The reference is llama.cpp's `grammars/README.md` and its parser `src/llama-grammar.cpp`. Further escapes come from
-//! xgrammar's EBNF: `\f \v \0 \a \e \b \' \?`, and punctuation in classes.
+//! values. `<[1000]>` and `<think>` are one token of the vocabulary, by its id or name, and `!<think>` is any
+//! other one ([`TokenSet::of_written`](maskwright_grammar::TokenSet::of_written)). A line may begin with `|`,
+//! which llama.cpp does not allow. The reference is llama.cpp's `grammars/README.md` and its parser
+//! `src/llama-grammar.cpp`. Further escapes come from xgrammar's EBNF: `\f \v \0 \a \e \b \' \?`, and
+//! punctuation in classes.
 //!
 //! What stands next to each other without a rule between is one terminal: a run of literals and classes with
 //! their repetitions becomes one `Regex`, so that the engine sees few and long terminals.

@@ -1,9 +1,9 @@
 //! ASCII-only `\d`, `\w`, `\s` and `\b` in Rust's syntax, unless the flag `u` is set.
 //!
-//! The pass rewrites the syntax tree of `regex-syntax` before it is translated: a class becomes the explicit set of its
-//! characters, and a word boundary is put into a group without Unicode. Everything else keeps its meaning, so `.`, `[^a]`,
-//! `\p{L}` and case folding are Unicode's. The flag `i` folds only the other members of a bracketed class: `(?i)\w` stays
-//! within ASCII, although U+017F, the long s, is a case of `s`.
+//! The pass rewrites the syntax tree of `regex-syntax` before it is translated: a class becomes the explicit
+//! set of its characters, and a word boundary is put into a group without Unicode. Everything else keeps its
+//! meaning, so `.`, `[^a]`, `\p{L}` and case folding are Unicode's. The flag `i` folds only the other members
+//! of a bracketed class: `(?i)\w` stays within ASCII, although U+017F, the long s, is a case of `s`.
 //!
 //! Linear in the tree and in the classes that it names. Recursion is on nesting, which the parser limits.
 

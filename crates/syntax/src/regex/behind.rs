@@ -1,10 +1,10 @@
 //! The contexts of a pattern: the classes of texts before a place that its look-behinds distinguish.
 //!
 //! A look-behind of bounded width is a finite union of conditions on the neighbours before and after a place
-//! ([`BoundedWords`]). The last characters of the text before the place decide which conditions it meets, so a finite
-//! automaton over the cells of characters ([`Neighbours`]) keeps track of them. Its states, with equivalent states merged,
-//! are the *contexts*. The texts that lead from one context to others are a plain expression: any text, then the last
-//! characters, which decide.
+//! ([`BoundedWords`]). The last characters of the text before the place decide which conditions it meets, so
+//! a finite automaton over the cells of characters ([`Neighbours`]) keeps track of them. Its states, with
+//! equivalent states merged, are the *contexts*. The texts that lead from one context to others are a plain
+//! expression: any text, then the last characters, which decide.
 //!
 //! If a pattern has no look-behind of more than one character, the contexts are the neighbours themselves.
 
@@ -29,7 +29,8 @@ pub(crate) struct Contexts {
     met: Vec<Vec<bool>>,
     /// By context and cell, the context after a character of the cell; empty if there is no look-behind.
     next: Vec<Vec<usize>>,
-    /// By look-behind, its alternatives, one of which must hold: a condition on the text before, and the neighbours after it.
+    /// By look-behind, its alternatives, one of which must hold: a condition on the text before, and the
+    /// neighbours after it.
     behinds: Vec<Vec<(usize, Vec<Mask>)>>,
 }
 
@@ -106,13 +107,15 @@ impl Contexts {
         self.neighbours[context]
     }
 
-    /// The conditions on the text after the place, one of which must hold for the look-behind to hold in `context`.
+    /// The conditions on the text after the place, one of which must hold for the look-behind to hold in
+    /// `context`.
     pub(crate) fn afters(&self, id: BehindId, context: usize) -> impl Iterator<Item = &[Mask]> {
         let met = &self.met[context];
         self.behinds[id.0].iter().filter(|(before, _)| met[*before]).map(|(_, after)| &after[..])
     }
 
-    /// The right neighbours with which the look-behind holds in `context`; `None` if it depends on more of the following text.
+    /// The right neighbours with which the look-behind holds in `context`; `None` if it depends on more of
+    /// the following text.
     pub(crate) fn rights(&self, id: BehindId, context: usize) -> Option<Mask> {
         let mut mask = 0;
         for after in self.afters(id, context) {
@@ -131,8 +134,8 @@ impl Contexts {
         cells.fold(0, |mask, (cell, _)| mask | 1 << (cell + 1))
     }
 
-    /// Partitions the right neighbours into classes that no condition of the pattern distinguishes. `None` if a look-behind
-    /// depends on more of the following text. Without look-behind, each neighbour is a class.
+    /// Partitions the right neighbours into classes that no condition of the pattern distinguishes. `None` if
+    /// a look-behind depends on more of the following text. Without look-behind, each neighbour is a class.
     pub(crate) fn right_classes(&self, pattern: &Pattern, neighbours: &Neighbours) -> Option<Vec<Mask>> {
         if !self.look_back() {
             return Some((0..neighbours.len()).map(|neighbour| 1 << neighbour).collect());
@@ -178,7 +181,8 @@ impl Contexts {
         self.texts(context, group, neighbours, &mut HashMap::new(), fuel)
     }
 
-    /// The recursion is as deep as the longest look-behind, which [`BoundedWords`] limits, because the last characters decide.
+    /// The recursion is as deep as the longest look-behind, which [`BoundedWords`] limits, because the last
+    /// characters decide.
     fn texts(
         &self,
         context: usize,
@@ -220,8 +224,8 @@ impl Contexts {
     }
 }
 
-/// A state of the automaton before merging: each condition that the text has partly met, with the number of neighbours met,
-/// and the last neighbour.
+/// A state of the automaton before merging: each condition that the text has partly met, with the number of
+/// neighbours met, and the last neighbour.
 type State = (Vec<(usize, usize)>, usize);
 
 /// The states, and the transition of each on each cell.
@@ -286,7 +290,8 @@ fn states(
     Ok(States { met: states.iter().map(holds).collect(), states, next })
 }
 
-/// The contexts: merges states that no condition distinguishes, whatever follows, by Moore's partition refinement.
+/// The contexts: merges states that no condition distinguishes, whatever follows, by Moore's partition
+/// refinement.
 fn merged(
     states: States,
     besides: &[Beside],
@@ -355,7 +360,8 @@ fn is_bounded(pattern: &Pattern) -> bool {
     }
 }
 
-/// The words of `pattern`; `None` if it takes too many sequences. `behinds` are the look-behinds that it refers to.
+/// The words of `pattern`; `None` if it takes too many sequences. `behinds` are the look-behinds that it
+/// refers to.
 fn bounded(
     pattern: &Pattern,
     behinds: &[BoundedWords],

@@ -7,8 +7,8 @@
 //! with the right kind of character, and `^` keeps all or nothing by the left neighbour. Text in front of an
 //! assertion is told apart by its last character. The result for the left edge is the pattern's language.
 //!
-//! If a look-behind needs more than one character, left neighbours are not enough. `Contexts` (`behind.rs`) then take their
-//! place: everything said here about left neighbours holds for contexts.
+//! If a look-behind needs more than one character, left neighbours are not enough. `Contexts` (`behind.rs`)
+//! then take their place: everything said here about left neighbours holds for contexts.
 //!
 //! A bounded repetition around assertions is unrolled; an unbounded one is a fixed point, solved in
 //! [`repeat`](super::repeat). Where an expression would grow too large, an error says so.
@@ -25,7 +25,8 @@ use super::neighbour::{Mask, Neighbours, nonempty};
 use super::pattern::{BehindId, Pattern, Sets};
 use crate::error::Fault;
 
-/// The texts that may follow a place, by its left neighbour (index 0: the edge of the text), or by its context.
+/// The texts that may follow a place, by its left neighbour (index 0: the edge of the text), or by its
+/// context.
 pub(crate) type Rest = Vec<Regex>;
 
 /// The largest expressions that one step of resolving assertions may make, together, in nodes; parts that

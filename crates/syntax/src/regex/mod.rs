@@ -1,11 +1,11 @@
 //! Regular expressions: dialects, one exact translation.
 //!
 //! A pattern is parsed to a small tree of plain languages and assertions (`Pattern`; the Rust dialect through
-//! `regex-syntax`, Python's through
-//! `maskwright-lexing`, ECMA-262's by a parser of its own), and the assertions are then resolved (`lower`), so that
-//! the result is a `Regex` without any. The value stands for a *set of texts*: greediness and the order of
-//! alternatives, which only decide which match is reported, have no bearing on it. Nothing is approximated:
-//! what cannot be turned into an expression exactly is an error that says where.
+//! `regex-syntax`, Python's through `maskwright-lexing`, ECMA-262's by a parser of its own), and the
+//! assertions are then resolved (`lower`), so that the result is a `Regex` without any. The value stands for
+//! a *set of texts*: greediness and the order of alternatives, which only decide which match is reported,
+//! have no bearing on it. Nothing is approximated: what cannot be turned into an expression exactly is an
+//! error that says where.
 //!
 //! Backreferences are not regular and never supported.
 
@@ -38,12 +38,12 @@ pub enum Dialect {
     /// ECMA-262 with the `u` flag, as JSON Schema's `pattern` uses it; lenient where published schemas are
     /// (needless escapes, `{` and `]` as literals, `(?i)` in front, `\A` and `\z`).
     Ecma,
-    /// Python's `re` for `str` patterns, flags such as `(?i)` in front included. Its `$` also holds before a line feed
-    /// that ends the text, and a text that is matched whole has no such place.
+    /// Python's `re` for `str` patterns, flags such as `(?i)` in front included. Its `$` also holds before a
+    /// line feed that ends the text, and a text that is matched whole has no such place.
     Python,
-    /// [`Rust`](Dialect::Rust)'s syntax, but `\d`, `\w`, `\s`, `\b` and their negations are ASCII-only unless the flag `u` is
-    /// set: `(?u)\w+`. A pattern with look-around is taken if [`Ecma`](Dialect::Ecma) and [`Python`](Dialect::Python) (with its
-    /// flag `a`) agree on its language. The default dialect.
+    /// [`Rust`](Dialect::Rust)'s syntax, but `\d`, `\w`, `\s`, `\b` and their negations are ASCII-only unless
+    /// the flag `u` is set: `(?u)\w+`. A pattern with look-around is taken if [`Ecma`](Dialect::Ecma) and
+    /// [`Python`](Dialect::Python) (with its flag `a`) agree on its language. The default dialect.
     RustAscii,
 }
 
@@ -52,8 +52,8 @@ pub enum Dialect {
 /// Takes time in the length of the pattern, `fuel` one unit per node.
 ///
 /// # Errors
-/// If the pattern is malformed, uses something without an exact translation (backreferences, look-behind of unbounded width,
-/// look-ahead inside an unbounded repetition but for the usual forms), or reaches a limit.
+/// If the pattern is malformed, uses something without an exact translation (backreferences, look-behind of
+/// unbounded width, look-ahead inside an unbounded repetition but for the usual forms), or reaches a limit.
 ///
 /// ```
 /// use maskwright_automata::{Fuel, Regex};
@@ -110,8 +110,8 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
     lower::lower(&parsed, &sets, whole, fuel)
 }
 
-/// The language of a pattern that Rust's syntax does not have, if this is the default dialect and Python's and JavaScript's agree on it.
-/// Otherwise `fault`, with a hint at the dialects that read the pattern.
+/// The language of a pattern that Rust's syntax does not have, if this is the default dialect and Python's
+/// and JavaScript's agree on it. Otherwise `fault`, with a hint at the dialects that read the pattern.
 fn elsewhere(
     pattern: &str,
     dialect: Dialect,

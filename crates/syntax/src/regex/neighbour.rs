@@ -12,7 +12,8 @@ use super::pattern::{Beside, SetId, Sets, class_regex};
 pub(crate) type Mask = maskwright_lexing::Sides;
 /// The edge of the text, as a [`Mask`].
 pub(crate) const EDGE: Mask = maskwright_lexing::EDGE;
-/// The most cells of a pattern without look-behinds of more than one character. Each condition can double them.
+/// The most cells of a pattern without look-behinds of more than one character. Each condition can double
+/// them.
 const MAX_CELLS: usize = 16;
 /// How many nodes of an expression are looked at for its first or last bytes before all are assumed.
 const MAX_VISITS: usize = 2_000;

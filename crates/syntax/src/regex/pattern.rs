@@ -267,7 +267,8 @@ impl Pattern {
         }
     }
 
-    /// An alternation that keeps its parts separate unless all are single characters, as look-behinds require.
+    /// An alternation that keeps its parts separate unless all are single characters, as look-behinds
+    /// require.
     pub(crate) fn kept_alternation(parts: Vec<Pattern>) -> Pattern {
         if parts.len() == 1 || parts.iter().all(|part| matches!(part, Pattern::Char(..))) {
             return Pattern::alternation(parts);

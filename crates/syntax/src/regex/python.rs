@@ -1,7 +1,8 @@
 //! The dialect of Python's `re`: from an ordered pattern, as Python reads the text, to [`Pattern`].
 //!
-//! `re.fullmatch` tries every way to match, so it does not matter here which alternative an ordered pattern tries first.
-//! Ordered patterns have no places: an assertion that cannot be resolved is an error about the whole pattern.
+//! `re.fullmatch` tries every way to match, so it does not matter here which alternative an ordered pattern
+//! tries first. Ordered patterns have no places: an assertion that cannot be resolved is an error about the
+//! whole pattern.
 
 use std::ops::Range;
 

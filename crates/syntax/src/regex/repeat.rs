@@ -153,8 +153,8 @@ impl Lowering<'_> {
         Ok(matrix)
     }
 
-    /// A plain language between boundaries: a word needs its first character as the right neighbour of its start, and leads to
-    /// the context at its end.
+    /// A plain language between boundaries: a word needs its first character as the right neighbour of its
+    /// start, and leads to the context at its end.
     fn plain_matrix(&self, regex: &Regex, rights: &[Mask]) -> Result<Matrix, Fault> {
         let n = (self.contexts.len(), rights.len());
         let words = nonempty(regex);
@@ -269,7 +269,8 @@ impl Lowering<'_> {
 /// The most neighbours for which a matrix is starred: it has their fourth power of entries.
 const MAX_NEIGHBOURS: usize = 5;
 
-/// The most pairs of a context and a class of right neighbours for which a matrix is starred: its size is their square.
+/// The most pairs of a context and a class of right neighbours for which a matrix is starred: its size is
+/// their square.
 const MAX_BOUNDARIES: usize = 40;
 
 /// How often a bounded repetition inside a starred matrix is multiplied out.
@@ -332,8 +333,8 @@ impl Matrix {
         }
     }
 
-    /// Adds `words`, which begin with a neighbour of `first` and end in the context `last`, for every context before them and
-    /// every neighbour after them.
+    /// Adds `words`, which begin with a neighbour of `first` and end in the context `last`, for every context
+    /// before them and every neighbour after them.
     fn add_everywhere(&mut self, first: usize, last: usize, words: &Regex) {
         for (left, right) in self.boundaries() {
             self.add((left, first), (last, right), words.clone());

@@ -18,8 +18,8 @@ use crate::error::Fault;
 /// out of reach of `Fuel`.
 const MAX_NAMED: usize = 2_000;
 
-/// Parses `pattern` as the crate `regex` does by default. With `is_ascii`, `\d`, `\w`, `\s` and `\b` are ASCII-only unless the
-/// flag `u` is set.
+/// Parses `pattern` as the crate `regex` does by default. With `is_ascii`, `\d`, `\w`, `\s` and `\b` are
+/// ASCII-only unless the flag `u` is set.
 pub(crate) fn parse(pattern: &str, is_ascii: bool, sets: &mut Sets, fuel: &Fuel) -> Result<Pattern, Fault> {
     let whole = 0..pattern.len();
     let mut ast = ParserBuilder::new()

@@ -1,7 +1,7 @@
 //! The path of the argument that a place in a schema describes, as a user would write it.
 
-/// The path of an argument: `filters.tags[]` for `/properties/filters/properties/tags/items`. `None` if the place is not in a
-/// named property, or a keyword on the way does not say which values it is about.
+/// The path of an argument: `filters.tags[]` for `/properties/filters/properties/tags/items`. `None` if the
+/// place is not in a named property, or a keyword on the way does not say which values it is about.
 pub(crate) fn argument_path(pointer: &str) -> Option<String> {
     let mut path = String::new();
     let mut steps = pointer.split('/').skip(1);

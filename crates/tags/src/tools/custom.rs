@@ -1,7 +1,8 @@
 //! Custom tools: what a call gives them is a text, perhaps one of a grammar, where other tools get an object.
 //!
-//! OpenAI's two interfaces write them in two ways. Their grammars are Rust's regular expressions and llguidance's dialect of Lark. Of the
-//! dialect, what Lark has is read, `%json`, and terminals that may match nothing; the rest is an error at its place.
+//! OpenAI's two interfaces write them in two ways. Their grammars are Rust's regular expressions and
+//! llguidance's dialect of Lark. Of the dialect, what Lark has is read, `%json`, and terminals that may match
+//! nothing; the rest is an error at its place.
 
 use maskwright_automata::{FuelError, Regex};
 use maskwright_grammar::Item;
@@ -52,8 +53,8 @@ pub(crate) fn custom_fields<'t>(
     }
 }
 
-/// The grammar of a custom tool whose fields are at `at`; `None` if it takes any text. `schemas`: the fields of other tools that hold a
-/// schema.
+/// The grammar of a custom tool whose fields are at `at`; `None` if it takes any text. `schemas`: the fields
+/// of other tools that hold a schema.
 ///
 /// # Errors
 /// If the format is none that is known or has another name, or the tool has a schema.

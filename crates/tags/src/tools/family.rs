@@ -1,7 +1,8 @@
 //! Families of models as data: how each writes calls of tools.
 //!
-//! A family is a file in `families/`, written from the chat template that it cites. [`Family`] is its form. A message of a model is
-//! a row of blocks: reasoning, text, calls, an answer; a family says how each begins and ends.
+//! A family is a file in `families/`, written from the chat template that it cites. [`Family`] is its form. A
+//! message of a model is a row of blocks: reasoning, text, calls, an answer; a family says how each begins
+//! and ends.
 
 use std::sync::LazyLock;
 
@@ -59,7 +60,8 @@ pub(crate) struct Reasoning {
     pub(crate) is_open: bool,
     /// What the model may write to say that it does not reason.
     pub(crate) none: Option<String>,
-    /// What no reasoning holds, because readers take it for the end; by default `end` without white space around it.
+    /// What no reasoning holds, because readers take it for the end; by default `end` without white space
+    /// around it.
     pub(crate) mark: Option<String>,
 }
 
@@ -89,7 +91,8 @@ pub(crate) struct Text {
     /// Whether several may follow each other, each with its marks.
     #[serde(default)]
     pub(crate) may_repeat: bool,
-    /// What text and reasoning must not hold besides the trigger of calls, because readers take it for a mark.
+    /// What text and reasoning must not hold besides the trigger of calls, because readers take it for a
+    /// mark.
     #[serde(default)]
     pub(crate) excludes: Vec<String>,
 }
@@ -115,7 +118,8 @@ pub(crate) struct Calls {
     pub(crate) begin: Vec<Part>,
     #[serde(default)]
     pub(crate) separator: String,
-    /// Whether the white space at the end of the separator may be missing: models leave it out, and readers do not miss it.
+    /// Whether the white space at the end of the separator may be missing: models leave it out, and readers
+    /// do not miss it.
     #[serde(default)]
     pub(crate) may_lack_space: bool,
     /// What stands after the last call.
@@ -123,7 +127,8 @@ pub(crate) struct Calls {
     pub(crate) end: Vec<Part>,
     /// How the calls begin, as far as no text may contain it; `{name}` stands for the name of each tool.
     pub(crate) trigger: String,
-    /// Whether arguments may come in any order, even if the request does not ask for it: models do not keep to the schema's.
+    /// Whether arguments may come in any order, even if the request does not ask for it: models do not keep
+    /// to the schema's.
     #[serde(default)]
     pub(crate) is_any_order: bool,
     /// Whether arguments are on one line, because readers end a call at a line feed.
@@ -134,8 +139,8 @@ pub(crate) struct Calls {
     pub(crate) is_one: bool,
     /// The forms of a call, each with a name and arguments.
     pub(crate) forms: Vec<Vec<Part>>,
-    /// The forms of a call of a custom tool, each with a name and the tool's text as it is. Without them it is a string of JSON in the
-    /// place of the arguments, if those are JSON.
+    /// The forms of a call of a custom tool, each with a name and the tool's text as it is. Without them it
+    /// is a string of JSON in the place of the arguments, if those are JSON.
     #[serde(default)]
     pub(crate) custom_forms: Vec<Vec<Part>>,
 }
@@ -199,8 +204,8 @@ impl Family {
         })
     }
 
-    /// Whether the prompt of a chat template may end with the mark that begins reasoning: where the template asks for an answer, this
-    /// ends one of its strings, or of the texts between its statements.
+    /// Whether the prompt of a chat template may end with the mark that begins reasoning: where the template
+    /// asks for an answer, this ends one of its strings, or of the texts between its statements.
     pub(crate) fn opens_reasoning(&self, template: &str) -> bool {
         let Some(reasoning) = &self.reasoning else { return false };
         let asked = template.rfind("add_generation_prompt").map_or("", |at| &template[at..]);

@@ -1,8 +1,8 @@
 //! The message of a family, with calls of some tools in it, as a structural tag.
 //!
-//! A message is, in this order: reasoning, if it is asked for; text, if the family has it beside calls and the request wants it;
-//! calls. Or an answer in place of the last two. Free text never contains the trigger of a call, so all readings of a message
-//! agree on where its calls are.
+//! A message is, in this order: reasoning, if it is asked for; text, if the family has it beside calls and
+//! the request wants it; calls. Or an answer in place of the last two. Free text never contains the trigger
+//! of a call, so all readings of a message agree on where its calls are.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
-//! Calls of tools, in the format of each family of models: from a request's list of tools to a structural tag.
+//! Calls of tools, in the format of each family of models: from a request's list of tools to a structural
+//! tag.
 //!
-//! request → [`Tool`]s and a [`Choice`]; a [`Family`] lays them out as a tag; the tag is compiled like any other.
-//! Schemas keep the place that they have in the request, so errors and reports name it and the tool.
+//! request → [`Tool`]s and a [`Choice`]; a [`Family`] lays them out as a tag; the tag is compiled like any
+//! other. Schemas keep the place that they have in the request, so errors and reports name it and the tool.
 
 mod argument;
 mod custom;
@@ -38,8 +39,8 @@ use crate::{CompiledTag, TagError, compile_with};
 pub struct ToolCallOptions {
     /// The name of the format: one of [`tool_formats`].
     pub format: String,
-    /// Which tools may be called and whether one must be: `auto` (the default), `none`, `required`, the name of a tool, or the JSON of
-    /// an object of OpenAI's or Anthropic's interfaces.
+    /// Which tools may be called and whether one must be: `auto` (the default), `none`, `required`, the name
+    /// of a tool, or the JSON of an object of OpenAI's or Anthropic's interfaces.
     pub tool_choice: String,
     /// Whether a message may have several calls, if the family can write them. On by default.
     pub is_parallel: bool,
@@ -83,7 +84,8 @@ pub enum Reasons {
     Always,
     /// The model chooses.
     Maybe,
-    /// It does, and the prompt has opened the reasoning: the text begins within ([`template_opens_reasoning`]).
+    /// It does, and the prompt has opened the reasoning: the text begins within
+    /// ([`template_opens_reasoning`]).
     Open,
 }
 
@@ -133,8 +135,9 @@ pub fn formats_of_template(template: &str) -> Vec<&'static str> {
     fitting.map(|family| &*family.name).collect()
 }
 
-/// Whether the prompt that a chat template makes may end within the reasoning of a format: as far as its text shows, it writes the mark
-/// that begins the reasoning last, where it asks for an answer. False for formats that are not known.
+/// Whether the prompt that a chat template makes may end within the reasoning of a format: as far as its text
+/// shows, it writes the mark that begins the reasoning last, where it asks for an answer. False for formats
+/// that are not known.
 ///
 /// ```
 /// # mod maskwright { pub use maskwright_tags as tool_calls; }
@@ -148,13 +151,13 @@ pub fn template_opens_reasoning(format: &str, template: &str) -> bool {
     family(format).is_ok_and(|family| family.opens_reasoning(template))
 }
 
-/// Compiles the messages in which a model may call `tools`: a list in OpenAI's, Anthropic's or MCP's form, or an object that has one
-/// under `tools`. `config` is for the schemas of the arguments. Pointers of the report are in `tools`; for a tool that is left
-/// out or takes any JSON, an entry says why.
+/// Compiles the messages in which a model may call `tools`: a list in OpenAI's, Anthropic's or MCP's form, or
+/// an object that has one under `tools`. `config` is for the schemas of the arguments. Pointers of the report
+/// are in `tools`; for a tool that is left out or takes any JSON, an entry says why.
 ///
 /// # Errors
-/// If the tools, the choice or an option is wrong, the format is not known, or a schema cannot be compiled; with the JSON pointer
-/// of the place in `tools`.
+/// If the tools, the choice or an option is wrong, the format is not known, or a schema cannot be compiled;
+/// with the JSON pointer of the place in `tools`.
 ///
 /// ```
 /// use maskwright_automata::Fuel;
@@ -193,8 +196,8 @@ pub fn compile_tool_calls(
             request.blame(error)?;
             continue;
         }
-        // Each tool alone: one compilation finds all that are at fault. Where all take too much work together, each gets an equal part
-        // of it, so that the one which takes the most is found.
+        // Each tool alone: one compilation finds all that are at fault. Where all take too much work
+        // together, each gets an equal part of it, so that the one which takes the most is found.
         supply = Some(fuel.renewed(1));
         let shared = (!error.is_limit()).then(|| fuel.renewed(1));
         (was_shared, was_divided) = (was_shared || shared.is_some(), was_divided || shared.is_none());
@@ -214,8 +217,9 @@ pub fn compile_tool_calls(
     }
 }
 
-/// The structural tag of the messages that [`compile_tool_calls`] compiles, as it is before tools are left out: what stands before and after
-/// each call. The formats of arguments have the name of their tool as `tool`.
+/// The structural tag of the messages that [`compile_tool_calls`] compiles, as it is before tools are left
+/// out: what stands before and after each call. The formats of arguments have the name of their tool as
+/// `tool`.
 ///
 /// # Errors
 /// If the tools, the choice or an option is wrong, or the format is not known.
@@ -315,8 +319,8 @@ fn compile_once(
     compile_with(&tag, config, special, fuel, show)
 }
 
-/// Sets where messages locate each schema in the request, and what structural tags cannot express. `owners`: the tools that formats
-/// of arguments belong to, by place in the tag.
+/// Sets where messages locate each schema in the request, and what structural tags cannot express. `owners`:
+/// the tools that formats of arguments belong to, by place in the tag.
 fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], owners: &HashMap<String, usize>) {
     let show = |format: &mut Format<'_>| adjust(format, family, tools, owners);
     let owner = owners.get(&format.at).map(|&tool| &tools[tool]);

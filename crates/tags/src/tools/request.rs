@@ -1,6 +1,7 @@
 //! Tools and the choice among them, as requests write them.
 //!
-//! The tools of OpenAI's two interfaces, of Anthropic's, and of MCP's `tools/list` differ in the names of a few fields.
+//! The tools of OpenAI's two interfaces, of Anthropic's, and of MCP's `tools/list` differ in the names of a
+//! few fields.
 
 use std::collections::HashMap;
 
@@ -24,7 +25,8 @@ pub(crate) struct Tool {
     parameters: Value,
     /// Where the request has the schema.
     pub(crate) schema_at: String,
-    /// Whether the arguments keep to the schema, or the text of a custom tool to its grammar; else they are any object, or any text.
+    /// Whether the arguments keep to the schema, or the text of a custom tool to its grammar; else they are
+    /// any object, or any text.
     pub(crate) is_strict: bool,
     /// What a custom tool takes instead of arguments.
     pub(crate) custom: Option<Custom>,
@@ -97,8 +99,8 @@ const OTHER_NAMES: [&str; 14] = [
     "schema",
 ];
 
-/// Reads a list of tools, or an object that has one under `tools`. What is no tool is an error, unless `on_error`
-/// says otherwise: then it is returned with its place.
+/// Reads a list of tools, or an object that has one under `tools`. What is no tool is an error, unless
+/// `on_error` says otherwise: then it is returned with its place.
 pub(crate) fn read_tools(document: &Value, on_error: OnError) -> Result<(Vec<Tool>, Vec<LeftOut>), TagError> {
     let (tools, at) = match document {
         Value::Object(fields) if fields.contains_key("tools") => (&fields["tools"], "/tools"),
@@ -229,7 +231,8 @@ fn name_of(fields: &Map<String, Value>, at: &str) -> Result<String, TagError> {
     }
 }
 
-/// The fields of a tool that its interface has in an object of their own, and those around it, each with its place.
+/// The fields of a tool that its interface has in an object of their own, and those around it, each with its
+/// place.
 type Places<'a> = [(&'a Map<String, Value>, &'a str); 2];
 
 /// Whether the arguments keep to the schema.
@@ -252,8 +255,8 @@ fn strict(places: Places<'_>, name: &str) -> Result<bool, TagError> {
     Ok(given.unwrap_or(true))
 }
 
-/// The field with the schema of the arguments. That it stands elsewhere, or has another name, is an error: else any arguments would be
-/// taken.
+/// The field with the schema of the arguments. That it stands elsewhere, or has another name, is an error:
+/// else any arguments would be taken.
 fn schema_field([inner, around]: Places<'_>) -> Result<Option<&'static str>, TagError> {
     let is_there =
         |fields: &Map<String, Value>, field: &str| fields.get(field).is_some_and(|schema| !schema.is_null());
@@ -345,7 +348,8 @@ fn of_objects(schema: &Value, at: &str) -> Result<Value, TagError> {
     Ok(Value::Object(fields))
 }
 
-/// Reads a choice: `auto`, `none`, `required` or `any`, the name of a tool, or an object of one of the interfaces.
+/// Reads a choice: `auto`, `none`, `required` or `any`, the name of a tool, or an object of one of the
+/// interfaces.
 pub(crate) fn read_choice(choice: &Value, tools: &[Tool]) -> Result<Choice, TagError> {
     let malformed = |message: String| TagError::malformed("/tool_choice", message);
     let all = |how| Choice { names: None, how, is_one: false };

@@ -6,8 +6,8 @@ impl Step {
     /// The probability that the grammar cut off at this token, in nats: the negative natural logarithm of the
     /// [`allowed_mass`](Self::allowed_mass).
     ///
-    /// It is 0 if the model gave all its probability to allowed tokens, and infinite if it gave them none. `None` if
-    /// that was not measured, which is usual for forced tokens.
+    /// It is 0 if the model gave all its probability to allowed tokens, and infinite if it gave them none.
+    /// `None` if that was not measured, which is usual for forced tokens.
     #[must_use]
     pub fn cost_nats(&self) -> Option<f64> {
         let mass = probability(self.allowed_mass?)?;
@@ -19,7 +19,8 @@ impl Step {
 impl Trace {
     /// The sum of the steps' [costs](Step::cost_nats), of those that were measured; `None` if none was.
     ///
-    /// A model that writes freely stays inside the grammar at all of these steps with the probability e<sup>-cost</sup>.
+    /// A model that writes freely stays inside the grammar at all of these steps with the probability
+    /// e<sup>-cost</sup>.
     #[must_use]
     pub fn cost_nats(&self) -> Option<f64> {
         self.steps.iter().filter_map(Step::cost_nats).reduce(|sum, cost| sum + cost)
@@ -31,7 +32,8 @@ impl Trace {
     }
 }
 
-/// A measured value as a probability: rounding errors beyond 0 and 1 are cut, and what is not finite was not measured.
+/// A measured value as a probability: rounding errors beyond 0 and 1 are cut, and what is not finite was not
+/// measured.
 pub(crate) fn probability(value: f64) -> Option<f64> {
     // The sum turns -0 into 0.
     value.is_finite().then(|| value.clamp(0.0, 1.0) + 0.0)

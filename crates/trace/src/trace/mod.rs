@@ -14,8 +14,8 @@ pub const N_CANDIDATES: usize = 5;
 
 /// What happened in a generation.
 ///
-/// A trace may hold any of three kinds of generation, or several: [`steps`](Self::steps) that write token by token,
-/// [`frames`](Self::frames) that fill a canvas, and the [`tree`](Self::tree) of a search.
+/// A trace may hold any of three kinds of generation, or several: [`steps`](Self::steps) that write token by
+/// token, [`frames`](Self::frames) that fill a canvas, and the [`tree`](Self::tree) of a search.
 ///
 /// # Examples
 /// ```
@@ -70,7 +70,8 @@ pub struct Step {
     pub is_end: bool,
     /// The name of a special token. It is shown instead of the token's bytes.
     pub name: Option<String>,
-    /// The probability that the model gave to all allowed tokens together, from 0 to 1; `None` if not measured.
+    /// The probability that the model gave to all allowed tokens together, from 0 to 1; `None` if not
+    /// measured.
     pub allowed_mass: Option<f64>,
     /// How many tokens were allowed.
     pub n_allowed: Option<u64>,
@@ -187,7 +188,8 @@ pub struct Cell {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Branch {
-    /// The index of an earlier branch; `None` at the beginning of the text. A parent that is not earlier counts as none.
+    /// The index of an earlier branch; `None` at the beginning of the text. A parent that is not earlier
+    /// counts as none.
     pub parent: Option<usize>,
     /// The bytes that this branch adds.
     pub text: Vec<u8>,

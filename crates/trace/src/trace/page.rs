@@ -22,9 +22,9 @@ const SCRIPTS: [&str; 6] = [
 impl Trace {
     /// The trace as a page for a browser.
     ///
-    /// The page is one file that loads nothing and works offline. Texts of the trace cannot run there: its security
-    /// policy forbids all but its own script, which writes texts as texts only. Without scripts it is the
-    /// [plain text](Self::to_text), without the tree of a search.
+    /// The page is one file that loads nothing and works offline. Texts of the trace cannot run there: its
+    /// security policy forbids all but its own script, which writes texts as texts only. Without scripts it
+    /// is the [plain text](Self::to_text), without the tree of a search.
     ///
     /// Its size is about 50 KB, 500 bytes for each token with ten candidates, and 100 bytes for each branch.
     ///

@@ -1,7 +1,7 @@
 //! The data of the page, as small JSON.
 //!
-//! Texts of tokens and other strings that repeat are in tables, keys are one letter, probabilities have four significant
-//! digits, and what a field's default says is left out. `page.js` reads it; both change together.
+//! Texts of tokens and other strings that repeat are in tables, keys are one letter, probabilities have four
+//! significant digits, and what a field's default says is left out. `page.js` reads it; both change together.
 //!
 //! Every text is already [visible](super::shown): the page adds nothing but marks for blanks.
 

@@ -1,7 +1,8 @@
 //! Bytes as characters that can be shown.
 //!
-//! A token can be a part of a character, so a text is decoded as a whole, and a token gets the characters that begin in
-//! it. Characters that cannot be seen, or that change how others are seen, become visible symbols.
+//! A token can be a part of a character, so a text is decoded as a whole, and a token gets the characters
+//! that begin in it. Characters that cannot be seen, or that change how others are seen, become visible
+//! symbols.
 
 use std::fmt::Write;
 
@@ -12,13 +13,14 @@ use super::Step;
 pub(crate) struct Shown {
     /// The characters that begin in each token.
     pub(crate) texts: Vec<String>,
-    /// For each offset that was asked for, the token and the UTF-16 offset in its text: the first character that begins
-    /// at the offset or after it.
+    /// For each offset that was asked for, the token and the UTF-16 offset in its text: the first character
+    /// that begins at the offset or after it.
     pub(crate) places: Vec<(usize, usize)>,
 }
 
 impl Shown {
-    /// Decodes tokens as one text; no character crosses a named token. `offsets` count bytes and are ascending.
+    /// Decodes tokens as one text; no character crosses a named token. `offsets` count bytes and are
+    /// ascending.
     pub(crate) fn of<'a>(tokens: impl Iterator<Item = Piece<'a>>, offsets: &[usize]) -> Shown {
         let mut joiner = Joiner { offsets, ..Joiner::default() };
         for token in tokens {
@@ -156,8 +158,8 @@ fn push_visible(shown: &mut String, character: char) {
     }
 }
 
-/// Whether a character is shown as nothing or changes the order of others. The joiners of emoji and of Persian, and
-/// the selectors of variants, belong to visible characters.
+/// Whether a character is shown as nothing or changes the order of others. The joiners of emoji and of
+/// Persian, and the selectors of variants, belong to visible characters.
 fn is_invisible(character: char) -> bool {
     matches!(u32::from(character),
         0x80..=0x9f | 0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x200b

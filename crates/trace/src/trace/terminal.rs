@@ -12,8 +12,8 @@ use super::{Branch, Candidate, Cell, Outcome, Step, Trace};
 const MOST_QUOTED: usize = 60;
 
 impl Trace {
-    /// The trace as plain text: one line per token, with the probability that the model gave to the allowed tokens
-    /// (or `forced`), the token that the model wanted if it was refused, and the path.
+    /// The trace as plain text: one line per token, with the probability that the model gave to the allowed
+    /// tokens (or `forced`), the token that the model wanted if it was refused, and the path.
     ///
     /// Regions, frames and branches follow. A long text is cut, and its length told.
     ///
@@ -106,12 +106,12 @@ impl Trace {
         Ok(())
     }
 
-    /// The trace as text for a terminal: the tokens, coloured by the probability that the model gave to the allowed
-    /// tokens, then what the colours mean, the cost, and how many branches a search tried. Frames follow as in
-    /// [`to_text`](Self::to_text).
+    /// The trace as text for a terminal: the tokens, coloured by the probability that the model gave to the
+    /// allowed tokens, then what the colours mean, the cost, and how many branches a search tried. Frames
+    /// follow as in [`to_text`](Self::to_text).
     ///
-    /// Control characters of the texts do not reach the terminal. Colours are always written; strip them where they
-    /// are not wanted.
+    /// Control characters of the texts do not reach the terminal. Colours are always written; strip them
+    /// where they are not wanted.
     ///
     /// # Examples
     /// ```

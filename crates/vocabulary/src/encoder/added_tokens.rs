@@ -1,8 +1,8 @@
 //! Tokens that a tokenizer file adds to its model's: found in the text before anything else looks at it.
 //!
 //! Matching is leftmost and then longest, by a trie of the contents. The trie is walked from each position,
-//! O(n · longest content); an Aho-Corasick automaton would be O(n), but contents are short and begin with rare
-//! bytes.
+//! O(n · longest content); an Aho-Corasick automaton would be O(n), but contents are short and begin with
+//! rare bytes.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,15 +2,15 @@
 //!
 //! There are two variants of the first two stages. The *prompt* stages are the file's own. The *exact* stages
 //! are what is left of them without everything that changes the text: Unicode normal forms, lower case, the
-//! space that SentencePiece models put in front. The text of a constrained generation must keep its bytes, and
-//! it continues a prompt, so it begins in the middle of a text, where there is no such space.
+//! space that SentencePiece models put in front. The text of a constrained generation must keep its bytes,
+//! and it continues a prompt, so it begins in the middle of a text, where there is no such space.
 //!
 //! Merges that lead to a token without bytes are dropped, so that text never becomes a special token.
 //!
-//! Rejected: `tokenizers::Tokenizer` as it is. It numbers added tokens by itself, from the size of the model's
-//! vocabulary on, which contradicts the ids in the file where those have gaps; and it loads merges without
-//! checking them, so that a broken file ends in a panic.
-//! Rejected: encoding `x` + text and dropping the tokens of `x`, since merges may cross the border.
+//! Rejected: `tokenizers::Tokenizer` as it is. It numbers added tokens by itself, from the size of the
+//! model's vocabulary on, which contradicts the ids in the file where those have gaps; and it loads merges
+//! without checking them, so that a broken file ends in a panic. Rejected: encoding `x` + text and dropping
+//! the tokens of `x`, since merges may cross the border.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -59,7 +59,8 @@ struct Stages {
 }
 
 impl Pipeline {
-    /// The pipeline of a tokenizer file, for the vocabulary made of its tokens. Takes time linear in the file.
+    /// The pipeline of a tokenizer file, for the vocabulary made of its tokens. Takes time linear in the
+    /// file.
     ///
     /// # Errors
     /// If the parts contradict one another, or a stage is not one that the format knows.
@@ -222,8 +223,8 @@ fn encode(
     Ok(ids)
 }
 
-/// A stage's parts in order. Left out is `Precompiled`, SentencePiece's compiled character map: the library reads
-/// it without checking its indices, and of the models at hand only Unigram ones have it.
+/// A stage's parts in order. Left out is `Precompiled`, SentencePiece's compiled character map: the library
+/// reads it without checking its indices, and of the models at hand only Unigram ones have it.
 fn flatten_normalizers<'v>(stage: &'v Value, parts: &mut Vec<&'v Value>) {
     match type_of(stage) {
         Some("Sequence") => {

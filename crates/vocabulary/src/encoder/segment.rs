@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 
 use crate::{TokenId, Trie, Vocabulary};
 
-/// Tokens whose bytes are exactly `bytes`: at each position the longest token after which the rest can still be
-/// written, and of tokens with the same bytes the one with the least id.
+/// Tokens whose bytes are exactly `bytes`: at each position the longest token after which the rest can still
+/// be written, and of tokens with the same bytes the one with the least id.
 ///
 /// # Errors
 /// The first position that no sequence of tokens gets past, where there is no such sequence.
@@ -37,8 +37,8 @@ pub(crate) fn segment(vocabulary: &Vocabulary, bytes: &[u8]) -> Result<Vec<Token
     Ok(ids)
 }
 
-/// The ends of the tokens that begin at `start`, each with its token of least id; of the vocabulary, and of those that it can't
-/// read.
+/// The ends of the tokens that begin at `start`, each with its token of least id; of the vocabulary, and of
+/// those that it can't read.
 fn tokens_at<'a>(
     (vocabulary, unreadable): (&'a Vocabulary, &'a Trie),
     bytes: &'a [u8],

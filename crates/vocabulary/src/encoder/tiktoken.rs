@@ -6,8 +6,8 @@ use super::Encoder;
 use super::saved::SavedEncoder;
 use crate::TokenId;
 
-/// Above this many white-space characters in a row, the encoding is not asked: its regular expression steps back over
-/// them one by one, and gives up with a panic at a million.
+/// Above this many white-space characters in a row, the encoding is not asked: its regular expression steps
+/// back over them one by one, and gives up with a panic at a million.
 const MAX_WHITE_SPACE: usize = 1 << 16;
 
 /// An encoding with its name.

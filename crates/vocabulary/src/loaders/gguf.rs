@@ -1,7 +1,7 @@
 //! The vocabulary inside a GGUF file.
 //!
-//! `tokenizer.ggml.model` is `gpt2` (byte-level BPE with merges, as in tokenizer.json) or `llama` (SentencePiece
-//! BPE with scores). How it encodes is read by `gguf_bpe.rs`.
+//! `tokenizer.ggml.model` is `gpt2` (byte-level BPE with merges, as in tokenizer.json) or `llama`
+//! (SentencePiece BPE with scores). How it encodes is read by `gguf_bpe.rs`.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
 //! How the tokenizer inside a GGUF file encodes.
 //!
-//! Byte-level BPE has its merges in the file. SentencePiece BPE has scores, which become merges as in Hugging Face's
-//! converter (`SentencePieceExtractor`): every cut of a token into two tokens is a merge, ranked by the token's score.
+//! Byte-level BPE has its merges in the file. SentencePiece BPE has scores, which become merges as in Hugging
+//! Face's converter (`SentencePieceExtractor`): every cut of a token into two tokens is a merge, ranked by
+//! the token's score.
 
 use std::cmp::Reverse;
 
@@ -78,8 +79,9 @@ fn sentence_piece(metadata: &mut Metadata, tokens: &Tokens) -> Result<Bpe, Token
     })
 }
 
-/// Merges in order of rank: by the score of their result, then by the lengths of their parts in characters, longer
-/// first; what is still equal stays in the order of tokens, and within a token by the ids of the parts.
+/// Merges in order of rank: by the score of their result, then by the lengths of their parts in characters,
+/// longer first; what is still equal stays in the order of tokens, and within a token by the ids of the
+/// parts.
 fn merges_by_score(
     tokens: &[(String, u32)],
     scores: &[f32],

@@ -1,8 +1,8 @@
 //! Hugging Face's tokenizer.json, and the configuration files beside it.
 //!
-//! The ids of added tokens are those in the file. Library `tokenizers` numbers them by itself where the model's
-//! vocabulary has ids beyond its size (deepseek-coder: `ü` is 32,009 in the file and 32,011 in the library, which
-//! then gives `û` the id of the end of text); the file's ids are the rows of the model.
+//! The ids of added tokens are those in the file. Library `tokenizers` numbers them by itself where the
+//! model's vocabulary has ids beyond its size (deepseek-coder: `ü` is 32,009 in the file and 32,011 in the
+//! library, which then gives `û` the id of the end of text); the file's ids are the rows of the model.
 
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! Loaders for the files that tokenizers come in.
 //!
-//! Each reads its format into plain data: [`tokens`] for the vocabulary and `bpe` for the encoder. [`Vocabulary`](crate::Vocabulary)
-//! and [`Tokenizer`](crate::Tokenizer) are made of these; the loaders know neither. Files are untrusted, so every size is
-//! checked against a limit before memory is taken for it.
+//! Each reads its format into plain data: [`tokens`] for the vocabulary and `bpe` for the encoder.
+//! [`Vocabulary`](crate::Vocabulary) and [`Tokenizer`](crate::Tokenizer) are made of these; the loaders know
+//! neither. Files are untrusted, so every size is checked against a limit before memory is taken for it.
 
 #[cfg(feature = "tokenizers")]
 pub(crate) mod bpe;

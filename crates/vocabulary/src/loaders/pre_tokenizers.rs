@@ -1,8 +1,8 @@
 //! The pre-tokenizers that GGUF files name, written as the stages of a tokenizer.json.
 //!
-//! A GGUF has no regular expressions, only a name (`tokenizer.ggml.pre`) that stands for what the model's original
-//! tokenizer.json says. The names are llama.cpp's; the stages are those of the models' own files. The name does not
-//! touch the bytes of tokens, so masks never depend on it; the way a prompt is cut does.
+//! A GGUF has no regular expressions, only a name (`tokenizer.ggml.pre`) that stands for what the model's
+//! original tokenizer.json says. The names are llama.cpp's; the stages are those of the models' own files.
+//! The name does not touch the bytes of tokens, so masks never depend on it; the way a prompt is cut does.
 
 use serde_json::{Value, json};
 
@@ -81,7 +81,8 @@ pub(crate) fn named(name: &str) -> Option<PreTokenizer> {
     })
 }
 
-/// The pattern of Llama 3 and Qwen 2 (after OpenAI's cl100k_base), which differ in how many digits stay together.
+/// The pattern of Llama 3 and Qwen 2 (after OpenAI's cl100k_base), which differ in how many digits stay
+/// together.
 fn modern_pattern(number: &str) -> String {
     format!(
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|{number}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"

@@ -73,8 +73,8 @@ fn special_token_id(encoding: &CoreBPE, content: &str) -> Option<u32> {
     }
 }
 
-/// The bytes of each id. Ranks are dense up to a few gaps just below the special tokens, so the search for the last
-/// one ends after the largest special id and 1,000 ids without a token.
+/// The bytes of each id. Ranks are dense up to a few gaps just below the special tokens, so the search for
+/// the last one ends after the largest special id and 1,000 ids without a token.
 fn token_bytes(encoding: &CoreBPE, special: &[AddedToken]) -> Vec<Option<Vec<u8>>> {
     let n_special = special.last().map_or(0, |token| token.id + 1);
     let mut tokens = Vec::new();

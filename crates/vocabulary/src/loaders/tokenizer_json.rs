@@ -2,8 +2,8 @@
 //!
 //! What only the encoder needs is read with the feature `tokenizers`.
 //!
-//! Rejected: reading everything into a `serde_json::Value` first, which triples the time for the 17 MB of Gemma's
-//! file; and `tokenizers::Tokenizer::from_file`, see `encoder/pipeline.rs`.
+//! Rejected: reading everything into a `serde_json::Value` first, which triples the time for the 17 MB of
+//! Gemma's file; and `tokenizers::Tokenizer::from_file`, see `encoder/pipeline.rs`.
 
 use std::fmt;
 

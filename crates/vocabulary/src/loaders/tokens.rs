@@ -1,8 +1,8 @@
 //! The tokens of a tokenizer file, in the terms that tokenizer.json and GGUF share.
 //!
-//! The bytes of an id are decided here. An id of the model's vocabulary has the bytes its style gives it. An added
-//! token is literal text, unless the model also writes text with it, as Gemma does with `▁▁`; a special one has no
-//! bytes.
+//! The bytes of an id are decided here. An id of the model's vocabulary has the bytes its style gives it. An
+//! added token is literal text, unless the model also writes text with it, as Gemma does with `▁▁`; a special
+//! one has no bytes.
 
 use crate::encoder::added_tokens::AddedToken;
 use crate::token_bytes::TokenStyle;

@@ -66,8 +66,8 @@ impl Tokenizer {
     /// Reads what [`serialize`](Tokenizer::serialize) wrote. The bytes need not be trusted.
     ///
     /// # Errors
-    /// If the bytes are no tokenizer, are damaged or of another version, or need a feature of this crate that is off; and
-    /// as for a tokenizer's file.
+    /// If the bytes are no tokenizer, are damaged or of another version, or need a feature of this crate that
+    /// is off; and as for a tokenizer's file.
     pub fn deserialize(bytes: &[u8]) -> Result<Tokenizer, Error> {
         let refused = |refused: saved::Refused| TokenizerError::invalid(refused.reason("saved tokenizers"));
         let mut tokenizer: SavedTokenizer = saved::read(&MAGIC, bytes).map_err(refused)?;

@@ -21,8 +21,8 @@ pub(crate) fn n_lines() -> usize {
     if std::env::var_os("MASKWRIGHT_FULL").is_some_and(|value| value == "1") { 10_000 } else { 1_000 }
 }
 
-/// At most `n` different lines of real text, evenly from programs in six languages, SQL, SMILES, JSON instances and
-/// regular expressions, each at most 4,000 bytes.
+/// At most `n` different lines of real text, evenly from programs in six languages, SQL, SMILES, JSON
+/// instances and regular expressions, each at most 4,000 bytes.
 pub(crate) fn real_lines(shared: &Path, n: usize) -> Vec<String> {
     let data = shared.join("data");
     let mut sources: Vec<Vec<String>> = Vec::new();
@@ -112,7 +112,8 @@ pub(crate) const AWKWARD_TEXTS: [&str; 30] = [
     "\u{10ffff}\u{e000}",
 ];
 
-/// A small byte-level tokenizer.json: the 256 bytes, a few merges, an added word, two special tokens, and a hole.
+/// A small byte-level tokenizer.json: the 256 bytes, a few merges, an added word, two special tokens, and a
+/// hole.
 pub(crate) fn small_byte_level() -> Value {
     let mut vocab = serde_json::Map::new();
     for (id, character) in byte_characters().into_iter().enumerate() {

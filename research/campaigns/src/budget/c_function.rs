@@ -1,13 +1,14 @@
 //! `c-function`: a function in C within 40 tokens, as in figure 5 of paper 4.
 //!
 //! The prompt and the grammar (appendix B.9) are the paper's, the model is another. One change: a text is one
-//! function, where the paper's is any number of them, so that nobody gets by with the empty text. The exact budget and the
-//! limit-less mask read the lexed grammar of the shared folder. The paper's estimate takes no lexer, so it gets
-//! an LL(1) grammar of the same functions with white space in its terminals ([`ll1_grammar`]).
+//! function, where the paper's is any number of them, so that nobody gets by with the empty text. The exact
+//! budget and the limit-less mask read the lexed grammar of the shared folder. The paper's estimate takes no
+//! lexer, so it gets an LL(1) grammar of the same functions with white space in its terminals
+//! ([`ll1_grammar`]).
 //!
-//! Claimed: under the exact budget every text, the model's and those of random logits, is a function within the limit;
-//! the tree search's value is at least the greedy text's. What the functions compute is for the reader to judge: the
-//! report prints the model's.
+//! Claimed: under the exact budget every text, the model's and those of random logits, is a function within
+//! the limit; the tree search's value is at least the greedy text's. What the functions compute is for the
+//! reader to judge: the report prints the model's.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -253,9 +254,10 @@ fn put<C: Constraint + Clone>(
     }
 }
 
-/// The functions of appendix B.9 over terminals that take the white space around them; LL(1) by taking apart what
-/// begins with a name. Every word is one of the lexed grammar's. Some of those are missing: `return(x)` without a
-/// space, since two terminals that need a space between them only sometimes are beyond a grammar without a lexer.
+/// The functions of appendix B.9 over terminals that take the white space around them; LL(1) by taking apart
+/// what begins with a name. Every word is one of the lexed grammar's. Some of those are missing: `return(x)`
+/// without a space, since two terminals that need a space between them only sometimes are beyond a grammar
+/// without a lexer.
 fn ll1_grammar() -> anyhow::Result<Grammar> {
     let mut builder = GrammarBuilder::new();
     let regex = |pattern: &str| {

@@ -1,16 +1,17 @@
 //! `budget`: a real model writes JSON under limits on tokens, by paper 4's estimate and by the exact minimum.
 //!
-//! Section 5 and appendices B.8 to B.11 of paper 4, with another model and prompts of our own: for each record the
-//! limit is the length of its gold value times a ratio (or a fixed number), the grammar is RFC 8259's or the record's
-//! schema, and every method decodes greedily, by beam search and by Monte Carlo tree search. Counted are texts
-//! that are JSON (*syntax*), that satisfy the schema, and that equal the gold value.
+//! Section 5 and appendices B.8 to B.11 of paper 4, with another model and prompts of our own: for each
+//! record the limit is the length of its gold value times a ratio (or a fixed number), the grammar is RFC
+//! 8259's or the record's schema, and every method decodes greedily, by beam search and by Monte Carlo tree
+//! search. Counted are texts that are JSON (*syntax*), that satisfy the schema, and that equal the gold
+//! value.
 //!
-//! Claimed: every text under the exact budget is JSON, with every strategy at every limit; the tree search's value
-//! is at least the greedy text's. The rest is measured and reported.
+//! Claimed: every text under the exact budget is JSON, with every strategy at every limit; the tree search's
+//! value is at least the greedy text's. The rest is measured and reported.
 //!
-//! Cost: one model token a token for the greedy texts, ten for beams, some hundreds for the tree search, which
-//! therefore runs on few records (`--tree-records`); a prompt is read once for all its texts. The whole experiment takes days on one core; the arguments
-//! choose parts of it, and the log grows with each.
+//! Cost: one model token a token for the greedy texts, ten for beams, some hundreds for the tree search,
+//! which therefore runs on few records (`--tree-records`); a prompt is read once for all its texts. The whole
+//! experiment takes days on one core; the arguments choose parts of it, and the log grows with each.
 
 pub(crate) mod c_function;
 mod plot;
@@ -41,7 +42,8 @@ pub(crate) struct Arguments {
     /// Only the first N records
     #[arg(long, value_name = "N")]
     records: Option<usize>,
-    /// Limits: ratios of the gold value's length (with a point), numbers of tokens, or `least`: the smallest that a method begins with
+    /// Limits: ratios of the gold value's length (with a point), numbers of tokens, or `least`: the smallest
+    /// that a method begins with
     #[arg(long, value_delimiter = ',', default_value = "1.0,1.1,1.2,1.5,400")]
     limits: Vec<Limit>,
     /// Which grammars
@@ -149,7 +151,8 @@ struct Entry {
 enum Outcome {
     Finished,
     CutOff,
-    /// The method does not take the grammar or the limit, or the model's context is too short for prompt and limit.
+    /// The method does not take the grammar or the limit, or the model's context is too short for prompt and
+    /// limit.
     Refused,
     /// The decoder failed: a bug.
     Failed,

@@ -1,5 +1,5 @@
-//! The shares by limit as a drawing: one panel for each measure, one line for each method and strategy, over the
-//! texts of RFC 8259's grammar.
+//! The shares by limit as a drawing: one panel for each measure, one line for each method and strategy, over
+//! the texts of RFC 8259's grammar.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Shares with their intervals, and what one method has over another on the same records.
 //!
-//! Intervals are 95% percentile intervals of the bootstrap (Efron 1979): records are drawn with replacement, both
-//! methods of a pair from the same draw.
+//! Intervals are 95% percentile intervals of the bootstrap (Efron 1979): records are drawn with replacement,
+//! both methods of a pair from the same draw.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,8 +61,8 @@ fn place(setting: Setting) -> String {
     format!("{:?}, {:?}, {}", setting.grammar, setting.prompt, setting.limit)
 }
 
-/// What the exact budget has over the other methods with the same strategy; a text that one method refuses counts as
-/// wrong, one that both refuse does not count.
+/// What the exact budget has over the other methods with the same strategy; a text that one method refuses
+/// counts as wrong, one that both refuse does not count.
 fn differences(by_setting: &BTreeMap<Setting, Vec<&Entry>>) -> Vec<Vec<String>> {
     let head = ["grammar, prompt, limit", "pair", "n", "syntax", "schema", "gold"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];

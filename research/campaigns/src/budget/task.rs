@@ -106,8 +106,8 @@ impl Task {
     }
 }
 
-/// RFC 8259 with the terminals of paper 4, appendix B.3: structure takes the white space around it, numbers have four
-/// parts. LL(1).
+/// RFC 8259 with the terminals of paper 4, appendix B.3: structure takes the white space around it, numbers
+/// have four parts. LL(1).
 pub(super) fn json_grammar() -> anyhow::Result<Grammar> {
     let mut builder = GrammarBuilder::new();
     let terminal = |builder: &mut GrammarBuilder, pattern: &str| {

@@ -1,15 +1,15 @@
-//! `budget-random`: under a limit on tokens a model without taste writes texts, and every one must be complete in
-//! time; and known texts at a limit of exactly their length must not be refused a token.
+//! `budget-random`: under a limit on tokens a model without taste writes texts, and every one must be
+//! complete in time; and known texts at a limit of exactly their length must not be refused a token.
 //!
-//! Schemas are taken from MaskBench in the order of a hash of their ids, as long as the compiler and the judge take
-//! them; the first is that of any JSON. In rounds, each schema gets one text a round, at a limit of its
-//! least number of tokens plus the round's number modulo 41, so that each of 41 limits comes up alike. Logits are
-//! uniform: what is drawn is any token of the mask. In even rounds tokens are forced where they can be. In the first round the
-//! valid instances are replayed too, as Python spells them, up to 1,000 tokens long. Calls whose answer is only an upper bound are
-//! counted.
+//! Schemas are taken from MaskBench in the order of a hash of their ids, as long as the compiler and the
+//! judge take them; the first is that of any JSON. In rounds, each schema gets one text a round, at a limit
+//! of its least number of tokens plus the round's number modulo 41, so that each of 41 limits comes up alike.
+//! Logits are uniform: what is drawn is any token of the mask. In even rounds tokens are forced where they
+//! can be. In the first round the valid instances are replayed too, as Python spells them, up to 1,000 tokens
+//! long. Calls whose answer is only an upper bound are counted.
 //!
-//! `--grammar NAME`, as often as wanted, takes Lark grammars of the shared folder (basic lexer) in place of schemas, and replays
-//! the programs there that Lark accepts.
+//! `--grammar NAME`, as often as wanted, takes Lark grammars of the shared folder (basic lexer) in place of
+//! schemas, and replays the programs there that Lark accepts.
 
 mod subjects;
 

@@ -22,8 +22,8 @@ pub(super) struct Subject {
 }
 
 impl Subject {
-    /// Why `text` is not one of the grammar's; `None` if it is. Of Lark grammars a session without a limit judges, byte by byte, which
-    /// knows nothing of tokens.
+    /// Why `text` is not one of the grammar's; `None` if it is. Of Lark grammars a session without a limit
+    /// judges, byte by byte, which knows nothing of tokens.
     pub(super) fn objection(&self, text: &[u8]) -> anyhow::Result<Option<String>> {
         if let Some(judge) = &self.judge {
             return Ok(judge.objection(text));
@@ -57,7 +57,8 @@ pub(super) fn of_schemas(mut records: Vec<Record>, n_wanted: usize, compiler: &C
     std::iter::once(any).chain(records).filter_map(subject).take(n_wanted).collect()
 }
 
-/// The Lark grammar of the shared folder `shared` that is called `name`, with the programs in it that Lark accepts.
+/// The Lark grammar of the shared folder `shared` that is called `name`, with the programs in it that Lark
+/// accepts.
 ///
 /// # Errors
 /// If something cannot be read, or the grammar is refused.

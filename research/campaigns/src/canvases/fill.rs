@@ -35,7 +35,8 @@ pub(super) struct Filling {
     /// Masks without a token, though each position has one in the witness.
     #[serde(default)]
     pub(super) n_empty_masks: usize,
-    /// What it took to ask about tokens and to put them. Where tokens are drawn, with masks; not with the construction.
+    /// What it took to ask about tokens and to put them. Where tokens are drawn, with masks; not with the
+    /// construction.
     pub(super) constraint_ms: f64,
     #[serde(default)]
     pub(super) drawn: Drawn,
@@ -139,9 +140,9 @@ pub(super) struct Task<'a> {
     pub(super) numbers: Numbers,
 }
 
-/// Fills the canvas with `tokens`, those of a text that fills it, in a random order. Where it is not found out whether one can be put, the
-/// position gets the token of the witness, and what is asked later is about another text. `n_masks` masks are looked at on the
-/// way. The tokens of the canvas, if it is full.
+/// Fills the canvas with `tokens`, those of a text that fills it, in a random order. Where it is not found
+/// out whether one can be put, the position gets the token of the witness, and what is asked later is about
+/// another text. `n_masks` masks are looked at on the way. The tokens of the canvas, if it is full.
 pub(super) fn with_true_tokens(
     mut task: Task<'_>,
     tokens: &[TokenId],
@@ -228,8 +229,8 @@ fn construct(task: &Task<'_>, filling: &mut Filling) -> Result<Canvas, Stop> {
     }
 }
 
-/// Computes a mask and holds it against the answer about one token, and against a question about one of its own. The milliseconds, and
-/// whether the mask is empty.
+/// Computes a mask and holds it against the answer about one token, and against a question about one of its
+/// own. The milliseconds, and whether the mask is empty.
 fn look_at_mask(
     canvas: &mut Canvas,
     mut mask: Mask,
@@ -260,8 +261,8 @@ fn look_at_mask(
     Ok((elapsed, n_tokens == 0))
 }
 
-/// Fills the canvas with tokens drawn from a model to which all are equally likely, at all positions in a random order. The tokens of the
-/// canvas, if it is full.
+/// Fills the canvas with tokens drawn from a model to which all are equally likely, at all positions in a
+/// random order. The tokens of the canvas, if it is full.
 pub(super) fn with_draws(mut task: Task<'_>, n_alternatives: usize) -> (Filling, Option<Vec<TokenId>>) {
     let mut filling = Filling::default();
     let start = Instant::now();
@@ -356,9 +357,10 @@ impl CanvasConstraint for Watched<'_> {
     }
 }
 
-/// All tokens of the vocabulary are about equally likely everywhere; their order, from the likeliest on, is a random one at each position. The
-/// mask token, one more id after the vocabulary, has another weight at each position. It is never drawn, but the loop counts it when
-/// it says how sure the model is, so positions are filled in a random order instead of from the left.
+/// All tokens of the vocabulary are about equally likely everywhere; their order, from the likeliest on, is a
+/// random one at each position. The mask token, one more id after the vocabulary, has another weight at each
+/// position. It is never drawn, but the loop counts it when it says how sure the model is, so positions are
+/// filled in a random order instead of from the left.
 struct UniformModel {
     /// Logits in [0, 0.01). Each position has them from another place on.
     logits: Vec<f32>,

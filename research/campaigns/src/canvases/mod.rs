@@ -1,18 +1,23 @@
 //! `canvases`: canvases of true texts are filled to the end, and never fail.
 //!
-//! Some of a text's tokens are known (25, 50 and 75%), the others are masked. The text itself is not handed over. Each canvas is filled
-//! twice: with its true tokens in a random order, and with tokens drawn from a model to which all tokens are equally likely. Claimed:
+//! Some of a text's tokens are known (25, 50 and 75%), the others are masked. The text itself is not handed
+//! over. Each canvas is filled twice: with its true tokens in a random order, and with tokens drawn from a
+//! model to which all tokens are equally likely. Claimed:
 //!
-//! * a witness is found when the canvas is made, of all canvases but a few (5% of a cell, 2% of all), and no call raises;
-//! * no true token is refused while all tokens put are true (an open question gives the position another token: what is refused later
-//!   may be wrong there);
-//! * a token of a mask is never refused when it is asked about, and a mask that says that it is exact has each token that is allowed;
-//! * every full canvas is a text of its language, as a session judges it, and Lark or a JSON Schema validator where there is one.
+//! * a witness is found when the canvas is made, of all canvases but a few (5% of a cell, 2% of all), and no
+//!   call raises;
+//! * no true token is refused while all tokens put are true (an open question gives the position another
+//!   token: what is refused later may be wrong there);
+//! * a token of a mask is never refused when it is asked about, and a mask that says that it is exact has
+//!   each token that is allowed;
+//! * every full canvas is a text of its language, as a session judges it, and Lark or a JSON Schema validator
+//!   where there is one.
 //!
-//! Times (of the processor) and shares of open questions are figures: they are reported beside what is wanted, and fail nothing.
+//! Times (of the processor) and shares of open questions are figures: they are reported beside what is
+//! wanted, and fail nothing.
 //!
-//! A canvas has `--seconds` for each of the two. What is not finished within them is a failure as well, and tried again with
-//! `--again`, as is what was wrong.
+//! A canvas has `--seconds` for each of the two. What is not finished within them is a failure as well, and
+//! tried again with `--again`, as is what was wrong.
 
 mod fill;
 mod report;
@@ -63,7 +68,8 @@ pub(crate) struct Arguments {
     /// Masks of each canvas that are looked at
     #[arg(long, default_value_t = 2)]
     masks: usize,
-    /// How many of the model's likeliest tokens are asked about where a draw is refused, before a mask is computed
+    /// How many of the model's likeliest tokens are asked about where a draw is refused, before a mask is
+    /// computed
     #[arg(long, value_name = "N", default_value_t = 8)]
     alternatives: usize,
     /// A Python that has Lark [default: a virtual environment under target/, made if it is not there]

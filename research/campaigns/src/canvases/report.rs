@@ -1,4 +1,5 @@
-//! Tables of a run: counts and times by cell, the cost beside a forward pass, figures beside what is wanted, and what went wrong.
+//! Tables of a run: counts and times by cell, the cost beside a forward pass, figures beside what is wanted,
+//! and what went wrong.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The languages, their texts, and the judges of a filled canvas.
 //!
-//! Texts and grammars of programs and molecules are those of [`crate::lark_verdicts`]. A JSON text is the wanted record of a line
-//! of json-mode-eval, and its grammar is the schema of that line.
+//! Texts and grammars of programs and molecules are those of [`crate::lark_verdicts`]. A JSON text is the
+//! wanted record of a line of json-mode-eval, and its grammar is the schema of that line.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -101,11 +101,12 @@ impl Language {
         if self == Language::PublishedPython { "python" } else { self.title() }
     }
 
-    /// The texts of this language that `choice` wants. Under a published grammar, programs are also judged by Lark, with `python` or an
-    /// environment of its own.
+    /// The texts of this language that `choice` wants. Under a published grammar, programs are also judged by
+    /// Lark, with `python` or an environment of its own.
     ///
     /// # Errors
-    /// If the data cannot be read, Lark cannot be started, a grammar does not compile, or a session refuses a text that Lark accepts.
+    /// If the data cannot be read, Lark cannot be started, a grammar does not compile, or a session refuses a
+    /// text that Lark accepts.
     pub(super) fn texts(
         self,
         compiler: &Compiler,

@@ -37,7 +37,8 @@ impl Verdict {
 pub(crate) struct LarkVerdicts {
     /// `None` if the LALR parser cannot be made of the grammar.
     pub(super) lalr: Option<Verdict>,
-    /// Of the Earley parser; `None` where the LALR parser settles it: where that accepts, and where no token matches.
+    /// Of the Earley parser; `None` where the LALR parser settles it: where that accepts, and where no token
+    /// matches.
     pub(super) earley: Option<Verdict>,
 }
 
@@ -110,7 +111,8 @@ impl Drop for LarkJudge {
     }
 }
 
-/// A Python that has Lark: `given`, or that of a virtual environment under `target/`, made if it is not there.
+/// A Python that has Lark: `given`, or that of a virtual environment under `target/`, made if it is not
+/// there.
 ///
 /// # Errors
 /// If none can be made.

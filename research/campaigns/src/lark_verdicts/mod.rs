@@ -1,12 +1,13 @@
 //! `lark-verdicts`: real programs and a thousand changes of them, judged by our matchers and by Lark itself.
 //!
-//! Under the published grammars of Go, Java and Python every text is read under both disciplines, byte by byte and token
-//! by token, and judged by Lark's LALR parser with its basic lexer; where that resolves a conflict in silence, by
-//! its Earley parser. Under built-in grammars all texts of the data are read. Claimed:
+//! Under the published grammars of Go, Java and Python every text is read under both disciplines, byte by
+//! byte and token by token, and judged by Lark's LALR parser with its basic lexer; where that resolves a
+//! conflict in silence, by its Earley parser. Under built-in grammars all texts of the data are read.
+//! Claimed:
 //!
 //! 1. `basic` judges as Lark does, programs and mutants, and bytes as tokens do;
-//! 2. at each token of a text some token is allowed, the text's own iff it is accepted, and the end iff the text may
-//!    end; and tokens drawn from a mask are accepted, others refused;
+//! 2. at each token of a text some token is allowed, the text's own iff it is accepted, and the end iff the
+//!    text may end; and tokens drawn from a mask are accepted, others refused;
 //! 3. where a text is refused, what was read of it can be completed to a text that Lark accepts;
 //! 4. built-in grammars have all texts but those listed.
 //!

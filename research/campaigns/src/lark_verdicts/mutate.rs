@@ -18,7 +18,8 @@ pub(super) const KINDS: [&str; 8] = [
     "tokens swapped",
 ];
 
-/// `text`, which is that of `tokens`, changed in the way of `KINDS[kind]`. It differs from `text`, and is UTF-8.
+/// `text`, which is that of `tokens`, changed in the way of `KINDS[kind]`. It differs from `text`, and is
+/// UTF-8.
 ///
 /// # Panics
 /// If `text` has fewer than two characters or tokens, or all are the same.

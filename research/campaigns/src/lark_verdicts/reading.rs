@@ -141,7 +141,8 @@ impl Reader {
         Ok(mask)
     }
 
-    /// What was read of a refused text, with the shortest completion of it; `None` if there is nothing to complete.
+    /// What was read of a refused text, with the shortest completion of it; `None` if there is nothing to
+    /// complete.
     pub(super) fn completed(
         &self,
         text: &str,

@@ -15,7 +15,8 @@ pub(super) const PUBLISHED: [&str; 3] = ["go", "java", "python"];
 /// Built-in grammars, written so that all these texts but a few are in their languages.
 pub(super) const BUILT_IN: [&str; 3] = ["sql", "smiles", "cpp"];
 
-/// Texts of the data that are not in the language of a built-in grammar, as they should not: grammar, text, why.
+/// Texts of the data that are not in the language of a built-in grammar, as they should not: grammar, text,
+/// why.
 const REFUSED: &str = include_str!("../../../../testdata/lark/refused.tsv");
 
 /// A text of the data.

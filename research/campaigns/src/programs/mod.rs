@@ -1,15 +1,18 @@
-//! `programs`: a real model at temperature 1 writes functions in Python and queries in SQL, from the prompts in `examples/`.
+//! `programs`: a real model at temperature 1 writes functions in Python and queries in SQL, from the prompts
+//! in `examples/`.
 //!
-//! Texts are written under the built-in grammars `python` and `sql`, with the limit on tokens as users have it: a guarantee
-//! that the text is complete before it. Every prompt for Python names its function, and the text begins with
-//! `def NAME(`, which the grammar reads and the model does not choose; from there on everything is the model's,
-//! parameters, body and what may follow the function. Of SQL nothing is held. Random logits write texts as well, from the first
-//! byte on: they come to corners of the grammars where no model goes.
+//! Texts are written under the built-in grammars `python` and `sql`, with the limit on tokens as users have
+//! it: a guarantee that the text is complete before it. Every prompt for Python names its function, and the
+//! text begins with `def NAME(`, which the grammar reads and the model does not choose; from there on
+//! everything is the model's, parameters, body and what may follow the function. Of SQL nothing is held.
+//! Random logits write texts as well, from the first byte on: they come to corners of the grammars where no
+//! model goes.
 //!
-//! Claimed: every text is finished, and parses: in Python by `ast.parse` of Python itself, in SQL by sqlite, for which
-//! an unknown name is not an error of syntax. Texts are judged when all are written, all at once and anew by every run; what
-//! does not parse is listed with the parser's words. What the grammar has and sqlite has not (queries in parentheses where a
-//! query must be, names of three parts) is put into sqlite's words and judged again; such texts are counted and listed.
+//! Claimed: every text is finished, and parses: in Python by `ast.parse` of Python itself, in SQL by sqlite,
+//! for which an unknown name is not an error of syntax. Texts are judged when all are written, all at once
+//! and anew by every run; what does not parse is listed with the parser's words. What the grammar has and
+//! sqlite has not (queries in parentheses where a query must be, names of three parts) is put into sqlite's
+//! words and judged again; such texts are counted and listed.
 //!
 //! Cost: one forward pass a token.
 

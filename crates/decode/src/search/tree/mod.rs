@@ -4,25 +4,27 @@
 //!
 //! F(w, t) = Q(w, t) + c · P(t | w) · √(Σ N(w, u)) / (1 + N(w, t))
 //!
-//! to a leaf, expands it, completes its text greedily, and values the text by the geometric mean of the model's
-//! own probabilities. Q is the largest value seen among the texts that begin with w·t, N counts trials, P is the
-//! distribution under the mask at a temperature. After a number of trials the child of largest Q is decided, the
-//! tree below it is kept, and the others are forgotten.
+//! to a leaf, expands it, completes its text greedily, and values the text by the geometric mean of the
+//! model's own probabilities. Q is the largest value seen among the texts that begin with w·t, N counts
+//! trials, P is the distribution under the mask at a temperature. After a number of trials the child of
+//! largest Q is decided, the tree below it is kept, and the others are forgotten.
 //!
-//! Theorem. The returned text is the best one that any trial met; the first trial is the greedy text. For Q(root) is
-//! the largest value met below the root, some child has it, the decision takes such a child, and Q never falls.
+//! Theorem. The returned text is the best one that any trial met; the first trial is the greedy text. For
+//! Q(root) is the largest value met below the root, some child has it, the decision takes such a child, and Q
+//! never falls.
 //!
-//! Choices that the paper leaves open: Q of a token that no text has is 0. A completion counts for every prefix it
-//! goes through, in the tree or not. A text that is cut off has value 0, so it is taken only if nothing else is met
-//! (with a budget there is none; the paper gives such texts their likelihood, and finds that they win).
+//! Choices that the paper leaves open: Q of a token that no text has is 0. A completion counts for every
+//! prefix it goes through, in the tree or not. A text that is cut off has value 0, so it is taken only if
+//! nothing else is met (with a budget there is none; the paper gives such texts their likelihood, and finds
+//! that they win).
 //!
-//! What is shared: a *position* (the likeliest tokens after a prefix) is asked of the model once and kept, so a
-//! completion through known positions costs nothing; new ones are read by a fork of the root's sequence, and the
-//! completions of [`TreeSearchConfig::n_leaves`] leaves run in one batch. Leaves of a batch are chosen one after
-//! the other, each with the visits of those before it but not with their values.
+//! What is shared: a *position* (the likeliest tokens after a prefix) is asked of the model once and kept, so
+//! a completion through known positions costs nothing; new ones are read by a fork of the root's sequence,
+//! and the completions of [`TreeSearchConfig::n_leaves`] leaves run in one batch. Leaves of a batch are
+//! chosen one after the other, each with the visits of those before it but not with their values.
 //!
-//! Rejected: a sequence of the model for every node of the tree. Thousands of nodes with megabytes of keys and
-//! values each save only the second reading of a path, which is one pass.
+//! Rejected: a sequence of the model for every node of the tree. Thousands of nodes with megabytes of keys
+//! and values each save only the second reading of a path, which is one pass.
 
 mod node;
 mod trial;
@@ -75,15 +77,15 @@ impl Default for TreeSearchConfig {
     }
 }
 
-/// The text of the largest [`Hypothesis::mean_likelihood`] that the search meets; at least that of the greedy text.
-/// If the caller breaks off, it is the best met so far.
+/// The text of the largest [`Hypothesis::mean_likelihood`] that the search meets; at least that of the greedy
+/// text. If the caller breaks off, it is the best met so far.
 ///
 /// About trials × length² / 2 tokens read by the model at worst, in passes of [`TreeSearchConfig::n_leaves`].
 /// `on_progress` is called after each batch and each of its passes.
 ///
 /// # Errors
-/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some text, or
-/// the model or the constraint fails.
+/// If the prompt is empty or too long, a setting is out of range, the constraint allows no token of some
+/// text, or the model or the constraint fails.
 pub fn tree_search<C: Constraint + Clone>(
     model: &mut dyn LanguageModel,
     constraint: &C,

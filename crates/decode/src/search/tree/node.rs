@@ -154,8 +154,8 @@ impl Tree {
         Some(child)
     }
 
-    /// Goes down from `root` by equation 6 to a leaf, and counts a visit to every node below `root` on the way.
-    /// Of equal tokens the likelier is taken.
+    /// Goes down from `root` by equation 6 to a leaf, and counts a visit to every node below `root` on the
+    /// way. Of equal tokens the likelier is taken.
     pub(super) fn select(&mut self, root: NodeId, exploration: f64) -> NodeId {
         let mut at = root;
         while self.node(at).is_expanded
@@ -224,8 +224,8 @@ impl Tree {
         }
     }
 
-    /// The child of largest value, the likelier of equal ones; all that is known below the others is forgotten.
-    /// `None` if `root` has no child yet.
+    /// The child of largest value, the likelier of equal ones; all that is known below the others is
+    /// forgotten. `None` if `root` has no child yet.
     pub(super) fn decide(&mut self, root: NodeId) -> Option<NodeId> {
         let Content::Position(candidates) =
             std::mem::replace(&mut self.node_mut(root).content, Content::Unknown)

@@ -15,7 +15,8 @@ use crate::{
 struct Trial<C> {
     node: NodeId,
     constraint: C,
-    /// A fork of the root's sequence and how many tokens it has read since, from the first completion's need on.
+    /// A fork of the root's sequence and how many tokens it has read since, from the first completion's need
+    /// on.
     sequence: Option<(SequenceId, usize)>,
 }
 

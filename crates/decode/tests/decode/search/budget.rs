@@ -1,5 +1,5 @@
-//! Random logits against the engine's budgets: whatever the strategy, every text is whole, in the language, and
-//! within its limit.
+//! Random logits against the engine's budgets: whatever the strategy, every text is whole, in the language,
+//! and within its limit.
 
 use super::go_on;
 use maskwright_automata::Fuel;

@@ -7,7 +7,8 @@ use maskwright_vocabulary::TokenId;
 
 use super::{PROMPT, Texts, go_on, log_likelihood, model, search};
 
-/// Each token comes once after its parent, with the model's own likelihood, and the tree has every text of the outcome.
+/// Each token comes once after its parent, with the model's own likelihood, and the tree has every text of
+/// the outcome.
 #[test]
 fn is_a_tree_with_the_texts_in_it() {
     let language = Texts::new(6);

@@ -22,7 +22,8 @@ use crate::support::{EOS, Words, tokens};
 
 const PROMPT: [TokenId; 2] = [TokenId(1), TokenId(2)];
 
-/// Every tokenization of some words, [`EOS`] included, of at most `max_tokens` tokens: a language with a budget.
+/// Every tokenization of some words, [`EOS`] included, of at most `max_tokens` tokens: a language with a
+/// budget.
 #[derive(Clone, Debug)]
 struct Texts {
     texts: Arc<Vec<Vec<TokenId>>>,

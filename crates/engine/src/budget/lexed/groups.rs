@@ -1,7 +1,8 @@
 //! The tokens of a configuration's mask, grouped by the configuration after them.
 //!
-//! Texts that lead to the same configuration have the same completions, so a mask of some thousand tokens takes some hundred
-//! questions. An example: after `x = ` in Python, all tokens that are a whole name lead to one configuration and are one group.
+//! Texts that lead to the same configuration have the same completions, so a mask of some thousand tokens
+//! takes some hundred questions. An example: after `x = ` in Python, all tokens that are a whole name lead to
+//! one configuration and are one group.
 //!
 //! The groups are made by one walk over the token trie, and kept by configuration in [`Groups`].
 

@@ -1,18 +1,22 @@
 //! Limits on tokens for grammars over the tokens of a lexer.
 //!
-//! An example: in a language of sums, after `(1`, with the tokens `1`, `+`, `)` and `1)`, two tokens complete the text: `)` and EOS. With
-//! two left, `)` is allowed and `+` is not, because `1)` and EOS must come after it.
+//! An example: in a language of sums, after `(1`, with the tokens `1`, `+`, `)` and `1)`, two tokens complete
+//! the text: `)` and EOS. With two left, `)` is allowed and `+` is not, because `1)` and EOS must come after
+//! it.
 //!
-//! As over bytes (`super`), one completion of a configuration is chosen and spelled with the fewest tokens. It is made of tokens of the lexer, by thread
-//! (`lexed::completions::ways`): a sum over terminals would be no bound, since the lexer takes the longest match, wherever that ends. The chosen text is then
-//! stepped through, so the number is that of a completion.
+//! As over bytes (`super`), one completion of a configuration is chosen and spelled with the fewest tokens.
+//! It is made of tokens of the lexer, by thread (`lexed::completions::ways`): a sum over terminals would be
+//! no bound, since the lexer takes the longest match, wherever that ends. The chosen text is then stepped
+//! through, so the number is that of a completion.
 //!
-//! Where that finds none (words that cannot stand side by side; bytes that are no tokens), completions are searched for, first by text, then by tokens
-//! (`by_tokens`).
+//! Where that finds none (words that cannot stand side by side; bytes that are no tokens), completions are
+//! searched for, first by text, then by tokens (`by_tokens`).
 //!
-//! [`groups`] has the tokens of a mask by what they lead to; a mask under a limit asks each group for its number.
+//! [`groups`] has the tokens of a mask by what they lead to; a mask under a limit asks each group for its
+//! number.
 //!
-//! Rejected: the least number of tokens, by a search whose control state is a hypothesis of the lexer, what may be left of a token, and the blocks around.
+//! Rejected: the least number of tokens, by a search whose control state is a hypothesis of the lexer, what
+//! may be left of a token, and the blocks around.
 
 mod groups;
 
@@ -103,7 +107,8 @@ impl LexedBudget {
         Ok((least, if is_least { TokenCountStatus::Exact } else { TokenCountStatus::Upper }))
     }
 
-    /// Whether at most `n_left` tokens complete the text; `None` if no such completion is known, although there may be one.
+    /// Whether at most `n_left` tokens complete the text; `None` if no such completion is known, although
+    /// there may be one.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -145,7 +150,8 @@ impl LexedBudget {
         })
     }
 
-    /// The mask of `config` with `n_left` tokens left, EOS included; `None` for that without a limit. A bound may be empty.
+    /// The mask of `config` with `n_left` tokens left, EOS included; `None` for that without a limit. A bound
+    /// may be empty.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -1,7 +1,8 @@
 //! Completions whose tokens were stepped through, by configuration.
 //!
-//! When: a part of the text has a limit of its own on tokens, or not every byte is a token. First the short completion (`rests`) is tried, as it is spelled
-//! with the fewest tokens; then others are searched for (`budget::by_tokens`).
+//! When: a part of the text has a limit of its own on tokens, or not every byte is a token. First the short
+//! completion (`rests`) is tried, as it is spelled with the fewest tokens; then others are searched for
+//! (`budget::by_tokens`).
 
 use std::sync::Arc;
 
@@ -75,7 +76,8 @@ impl ByteLimits {
         Ok(groups)
     }
 
-    /// [`mask`](ByteLimits::mask) by configurations. Without a limit ([`MANY`]) it is exact unless a search was given up.
+    /// [`mask`](ByteLimits::mask) by configurations. Without a limit ([`MANY`]) it is exact unless a search
+    /// was given up.
     pub(super) fn mask_by_groups(
         &mut self,
         reader: &mut BytesReader,

@@ -1,12 +1,14 @@
 //! Whether every token of a mask leaves enough room, by bounds that need no groups of tokens.
 //!
-//! An example: in a string that may have 255 characters, each place has other residues, and a profile would walk over the whole
-//! vocabulary at each of them. But whichever token of plain text comes next, one more byte ends the string, and then 7 tokens the text, EOS included. With
-//! 9 tokens left, all those tokens fit, and only tokens that leave the string are checked one by one.
+//! An example: in a string that may have 255 characters, each place has other residues, and a profile would
+//! walk over the whole vocabulary at each of them. But whichever token of plain text comes next, one more
+//! byte ends the string, and then 7 tokens the text, EOS included. With 9 tokens left, all those tokens fit,
+//! and only tokens that leave the string are checked one by one.
 //!
-//! **The bound.** After a token that stays inside of a terminal comes a rest of the terminal. The shortest rest of each residue has at most
-//! so many bytes ([`Rests`](maskwright_automata::Rests)), and each of them is a token. Then comes what the grammar needs after the terminal,
-//! for which an upper bound is known (`rests`). The other tokens are few, and each is asked for its own upper bound.
+//! **The bound.** After a token that stays inside of a terminal comes a rest of the terminal. The shortest
+//! rest of each residue has at most so many bytes ([`Rests`](maskwright_automata::Rests)), and each of them
+//! is a token. Then comes what the grammar needs after the terminal, for which an upper bound is known
+//! (`rests`). The other tokens are few, and each is asked for its own upper bound.
 
 use maskwright_automata::meter::{self, Meter};
 
@@ -22,8 +24,8 @@ use crate::parser::{ConfigId, Thread};
 const PART: u64 = 4;
 
 impl ByteLimits {
-    /// Whether every token that the mask of `config` has can be followed by one of some completions within `n_left` tokens, itself
-    /// included; if not, that is not known.
+    /// Whether every token that the mask of `config` has can be followed by one of some completions within
+    /// `n_left` tokens, itself included; if not, that is not known.
     ///
     /// # Errors
     /// If the call is to stop.

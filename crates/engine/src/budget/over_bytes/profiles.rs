@@ -1,9 +1,11 @@
-//! Profiles: the tokens that a configuration allows, by the number of tokens that complete the text after each.
+//! Profiles: the tokens that a configuration allows, by the number of tokens that complete the text after
+//! each.
 //!
-//! Tokens that stay inside a terminal are grouped by the residue that they end at (its [`Partition`], shared by all
-//! grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a trie with what stands after it,
-//! as in plain masks. Where nearly all tokens can leave it at nearly all places, as a name can where another may follow without a blank, grouping saves nothing, and
-//! all tokens are walked.
+//! Tokens that stay inside a terminal are grouped by the residue that they end at (its [`Partition`], shared
+//! by all grammars of a compiler), so one number per group is needed; tokens that leave it are walked as a
+//! trie with what stands after it, as in plain masks. Where nearly all tokens can leave it at nearly all
+//! places, as a name can where another may follow without a blank, grouping saves nothing, and all tokens are
+//! walked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,7 +132,8 @@ impl ByteLimits {
         Ok(profile)
     }
 
-    /// How many tokens complete the text after a token that leads threads, which read alike, to `residue`; `after` is where their terminal has ended.
+    /// How many tokens complete the text after a token that leads threads, which read alike, to `residue`;
+    /// `after` is where their terminal has ended.
     fn after_token_inside(
         &mut self,
         reader: &mut BytesReader,
@@ -150,7 +153,8 @@ impl ByteLimits {
         Ok(plus(least, end_cost(reader)))
     }
 
-    /// Adds tokens that are known to stay inside of the terminals in progress, if a completion after them fits in `n_left` tokens.
+    /// Adds tokens that are known to stay inside of the terminals in progress, if a completion after them
+    /// fits in `n_left` tokens.
     ///
     /// # Errors
     /// If the call is out of work; what was added is right.

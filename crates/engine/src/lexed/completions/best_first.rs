@@ -1,14 +1,15 @@
 //! A best-first search for a completion, token by token, with the lexer's actual steps.
 //!
-//! [`BestFirst`] is asked last, where neither the scopes nor the [summaries](super::pushdown) say whether a thread has a completion.
-//! It visits threads at ends of tokens. A thread's rank is the number of tokens read so far plus twice the fewest that the rules still
-//! need ([`distance`](super::distance)): weighted A*. So a short completion is found after few visits, however many other ways
-//! there are and however deep they nest.
+//! [`BestFirst`] is asked last, where neither the scopes nor the [summaries](super::pushdown) say whether a
+//! thread has a completion. It visits threads at ends of tokens. A thread's rank is the number of tokens read
+//! so far plus twice the fewest that the rules still need ([`distance`](super::distance)): weighted A*. So a
+//! short completion is found after few visits, however many other ways there are and however deep they nest.
 //!
-//! An example: after `f(` in C, the thread after `)` has the lowest rank, and the search looks there before it looks at any
-//! argument.
+//! An example: after `f(` in C, the thread after `)` has the lowest rank, and the search looks there before
+//! it looks at any argument.
 //!
-//! A completion found from one thread also serves every thread along the way. A search without end stops at its limit.
+//! A completion found from one thread also serves every thread along the way. A search without end stops at
+//! its limit.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,10 +27,11 @@ use crate::parser::{ConfigId, Parser};
 
 /// The most threads that one search for a completion visits.
 const MAX_PLACES: usize = 5_000;
-/// The most threads of the parser, and frames on top of their stacks, that a search for the end of the text visits. With a rule that
-/// can always continue, they grow with the distance.
+/// The most threads of the parser, and frames on top of their stacks, that a search for the end of the text
+/// visits. With a rule that can always continue, they grow with the distance.
 const MAX_THREADS: usize = 200_000;
-/// The same for a search for a place that is known to have a completion: many of those may be made for one mask.
+/// The same for a search for a place that is known to have a completion: many of those may be made for one
+/// mask.
 const MAX_THREADS_TO_KNOWN: usize = 50_000;
 /// Units of work that a thread of the parser takes.
 const UNITS_PER_THREAD: u64 = 8;
@@ -153,8 +155,8 @@ impl BestFirst {
         Ok(Found::Nothing)
     }
 
-    /// The fewest terminals with which the rules can finish the text from a configuration of the parser; [`u32::MAX`] if they
-    /// cannot.
+    /// The fewest terminals with which the rules can finish the text from a configuration of the parser;
+    /// [`u32::MAX`] if they cannot.
     pub(super) fn fewest_terminals(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
         self.distances.of_config(parser, config)
     }

@@ -1,13 +1,13 @@
 //! The fewest terminals that finish a text, by the rules alone.
 //!
-//! [`Distances`] ignores the lexer, so it gives a lower bound. It guides the search for a completion (A*, Hart, Nilsson and
-//! Raphael 1968).
+//! [`Distances`] ignores the lexer, so it gives a lower bound. It guides the search for a completion (A*,
+//! Hart, Nilsson and Raphael 1968).
 //!
-//! An example: for `list: "[" (NUMBER ("," NUMBER)*)? "]"`, the distance is 1 after `[` and 2 after `[1,`. Terminals without text of
-//! their own, those that indentation makes, cost nothing.
+//! An example: for `list: "[" (NUMBER ("," NUMBER)*)? "]"`, the distance is 1 after `[` and 2 after `[1,`.
+//! Terminals without text of their own, those that indentation makes, cost nothing.
 //!
-//! Distances of the rules are a fixpoint over their expressions, computed once per grammar; those of stack nodes and configurations are
-//! computed when asked for.
+//! Distances of the rules are a fixpoint over their expressions, computed once per grammar; those of stack
+//! nodes and configurations are computed when asked for.
 
 use std::sync::Arc;
 

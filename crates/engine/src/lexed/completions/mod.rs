@@ -1,14 +1,17 @@
 //! Whether a thread has a completion, by search where need be.
 //!
-//! [`Completions::is_viable`] is the question that keeps a session's promise: every thread kept can still become a text of the
-//! language. Mostly the [outlook](super::outlook) answers at once. Where tokens cannot stand side by side, or only a doubtful
-//! terminal can continue, the answer depends on the stack, and a search decides: first along the rules straight to an end ([`ways`]), then over the summaries
-//! of the rules ([`pushdown`]), then token by token ([`best_first`]).
+//! [`Completions::is_viable`] is the question that keeps a session's promise: every thread kept can still
+//! become a text of the language. Mostly the [outlook](super::outlook) answers at once. Where tokens cannot
+//! stand side by side, or only a doubtful terminal can continue, the answer depends on the stack, and a
+//! search decides: first along the rules straight to an end ([`ways`]), then over the summaries of the rules
+//! ([`pushdown`]), then token by token ([`best_first`]).
 //!
-//! An example: for `start: A A B` with `A: "x"` and `B: "xx"`, no scope can say whether the text `x` has a completion, because the
-//! lexer would read `xx` as a `B`. The search reads tokens as the lexer does and finds out.
+//! An example: for `start: A A B` with `A: "x"` and `B: "xx"`, no scope can say whether the text `x` has a
+//! completion, because the lexer would read `xx` as a `B`. The search reads tokens as the lexer does and
+//! finds out.
 //!
-//! A search can be given up at its limit. Its answer is `None` then, and a text whose threads have no other answer is refused.
+//! A search can be given up at its limit. Its answer is `None` then, and a text whose threads have no other
+//! answer is refused.
 
 mod best_first;
 mod distance;
@@ -28,7 +31,8 @@ use pushdown::Pushdown;
 pub(crate) use ways::Step;
 use ways::Ways;
 
-/// With more answers of searches than this, all are dropped when caches are cleared; with fewer, the proven ones are kept.
+/// With more answers of searches than this, all are dropped when caches are cleared; with fewer, the proven
+/// ones are kept.
 const MAX_PROVEN: usize = 1 << 20;
 
 /// The outlook, and searches.
@@ -119,8 +123,8 @@ impl Completions {
         }
     }
 
-    /// The fewest terminals with which the rules can finish the text from a configuration of the parser; [`u32::MAX`] if they
-    /// cannot.
+    /// The fewest terminals with which the rules can finish the text from a configuration of the parser;
+    /// [`u32::MAX`] if they cannot.
     pub(super) fn fewest_terminals(&mut self, parser: &mut Parser, config: ConfigId) -> u32 {
         self.best_first.fewest_terminals(parser, config)
     }
@@ -138,8 +142,9 @@ impl Completions {
         ways.first(outlook, best_first.distances(), parser, thread)
     }
 
-    /// Some text that completes one of `threads`, found with the lexer's actual steps. Of the bytes in one class, it has one
-    /// that `prefers` accepts, if there is one. `None` if no text is found, and for grammars with indentation.
+    /// Some text that completes one of `threads`, found with the lexer's actual steps. Of the bytes in one
+    /// class, it has one that `prefers` accepts, if there is one. `None` if no text is found, and for
+    /// grammars with indentation.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -174,7 +179,8 @@ impl Completions {
         Ok(Some(text))
     }
 
-    /// Drops what is memoised. Proven answers stay, unless they are too many: a mask may have allowed tokens because of them.
+    /// Drops what is memoised. Proven answers stay, unless they are too many: a mask may have allowed tokens
+    /// because of them.
     pub(super) fn clear_memo(&mut self) {
         self.outlook.clear_memo();
         let keeps_proven = self.searched.len() <= MAX_PROVEN;

@@ -1,24 +1,27 @@
 //! Decides whether some completion continues from a thread, for all stacks at once.
 //!
-//! [`Pushdown::decide`] is asked first, before a search that makes configurations. Lexer and rules together are a pushdown
-//! system: the control state is a hypothesis at the end of a token, and the stack is the parser's. The effect of a rule on the
-//! control state does not depend on the stack below it, so it is computed once, as a *summary*: from a state of the rules and a
-//! hypothesis, the hypotheses in which the rest of the rule can end. There are finitely many summaries, so the search ends however
-//! deep rules nest (Bouajjani, Esparza and Maler 1997; Reps, Horwitz and Sagiv 1995).
+//! [`Pushdown::decide`] is asked first, before a search that makes configurations. Lexer and rules together
+//! are a pushdown system: the control state is a hypothesis at the end of a token, and the stack is the
+//! parser's. The effect of a rule on the control state does not depend on the stack below it, so it is
+//! computed once, as a *summary*: from a state of the rules and a hypothesis, the hypotheses in which the
+//! rest of the rule can end. There are finitely many summaries, so the search ends however deep rules nest
+//! (Bouajjani, Esparza and Maler 1997; Reps, Horwitz and Sagiv 1995).
 //!
-//! An example: for `pair: A B` and `list: pair*`, from a hypothesis h after an `A`, the summary of the rest `B` has as exits the
-//! hypotheses after a `B` that follows h. Every call of `pair` from h uses it, at any depth.
+//! An example: for `pair: A B` and `list: pair*`, from a hypothesis h after an `A`, the summary of the rest
+//! `B` has as exits the hypotheses after a `B` that follows h. Every call of `pair` from h uses it, at any
+//! depth.
 //!
-//! After a good end of a token (see [`Viability`](super::super::scopes::Viability)), everything that the rules still need can be
-//! spelled. That is a control state of its own ([`Spot::Good`]), which a rule without doubtful terminals preserves.
+//! After a good end of a token (see [`Viability`](super::super::scopes::Viability)), everything that the
+//! rules still need can be spelled. That is a control state of its own ([`Spot::Good`]), which a rule without
+//! doubtful terminals preserves.
 //!
-//! **Exactness.** If all terminals always compete, hypotheses do not depend on the rules, and the answer is exact. With the
-//! contextual lexer there are two questions: strict readings can prove that there is a completion, and free ones that there is
-//! none (see the crate `scan`); otherwise the answer is open. Control states do not include the width of a line, so
-//! this module is not used for grammars with indentation.
+//! **Exactness.** If all terminals always compete, hypotheses do not depend on the rules, and the answer is
+//! exact. With the contextual lexer there are two questions: strict readings can prove that there is a
+//! completion, and free ones that there is none (see the crate `scan`); otherwise the answer is open. Control
+//! states do not include the width of a line, so this module is not used for grammars with indentation.
 //!
-//! Takes time proportional to the states of the rules times the square of the hypotheses that bad ends lead to, once per
-//! grammar; summaries are kept.
+//! Takes time proportional to the states of the rules times the square of the hypotheses that bad ends lead
+//! to, once per grammar; summaries are kept.
 
 use maskwright_automata::meter;
 use maskwright_grammar::{ExprId, ExprPool, Symbol};
@@ -74,7 +77,8 @@ impl Pushdown {
         Pushdown { is_free, ..Pushdown::default() }
     }
 
-    /// Whether some reading of this kind leads from `thread` to the end of a text; `None` if that takes too long to decide.
+    /// Whether some reading of this kind leads from `thread` to the end of a text; `None` if that takes too
+    /// long to decide.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.
@@ -84,8 +88,8 @@ impl Pushdown {
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
-        // As in `budget::over_bytes`: an answer is that of a search that starts with no summaries and may take so many items. While
-        // there are at most half as many, it does not matter what was asked before.
+        // As in `budget::over_bytes`: an answer is that of a search that starts with no summaries and may
+        // take so many items. While there are at most half as many, it does not matter what was asked before.
         let answer = self.search(outlook, parser, thread, MAX_ITEMS / 2)?;
         if answer.is_some() || self.seen.len() <= MAX_ITEMS / 2 {
             return Ok(answer);
@@ -182,8 +186,8 @@ impl Pushdown {
         }
     }
 
-    /// Finds all exits of a summary. If a good end `is_enough`, stops as soon as it can end after one. Returns `false` if this
-    /// takes too long.
+    /// Finds all exits of a summary. If a good end `is_enough`, stops as soon as it can end after one.
+    /// Returns `false` if this takes too long.
     fn solve(
         &mut self,
         outlook: &mut Outlook,

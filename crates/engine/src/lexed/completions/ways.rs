@@ -2,14 +2,18 @@
 //!
 //! An example: after `f(` in C, the way is `)`, then `;`. From the thread after `)` it is the rest of that.
 //!
-//! From a thread, those next tokens are tried after which the rules need the fewest terminals ([`distance`](super::distance)). With each token that number
-//! falls, except where a token in progress must first be ended that does not lead on; so a way ends. A token is one that the lexer can read there, with its actual steps. So the text of a way is read as these tokens, and
-//! completes the text. Where no token leads on, there is no way, though there may be a completion.
+//! From a thread, those next tokens are tried after which the rules need the fewest terminals
+//! ([`distance`](super::distance)). With each token that number falls, except where a token in progress must
+//! first be ended that does not lead on; so a way ends. A token is one that the lexer can read there, with
+//! its actual steps. So the text of a way is read as these tokens, and completes the text. Where no token
+//! leads on, there is no way, though there may be a completion.
 //!
-//! **One answer.** A way is the first step and then the way from there. Which step is first does not depend on what was asked before: of tokens that are as
-//! near to the end, the one with the shortest text is taken, and of those the first in order. So ways can be kept by thread, and threads share them.
+//! **One answer.** A way is the first step and then the way from there. Which step is first does not depend
+//! on what was asked before: of tokens that are as near to the end, the one with the shortest text is taken,
+//! and of those the first in order. So ways can be kept by thread, and threads share them.
 //!
-//! **Indentation.** The line end before a line of some width is followed by as many blanks. Each byte is stepped through, to see that the lexer reads it so.
+//! **Indentation.** The line end before a line of some width is followed by as many blanks. Each byte is
+//! stepped through, to see that the lexer reads it so.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +32,8 @@ use crate::parser::Parser;
 
 /// How many next tokens of a thread are tried.
 const MAX_OPTIONS: usize = 8;
-/// How many one question may try, and how many after so many questions in vain: where rules go ever deeper, each would.
+/// How many one question may try, and how many after so many questions in vain: where rules go ever deeper,
+/// each would.
 const MAX_TRIED: usize = 2_000;
 const FEW_TRIED: usize = 20;
 const MAX_IN_VAIN: usize = 16;
@@ -65,7 +70,8 @@ pub(super) struct Ways {
 /// Texts, each with the thread after it; the best first.
 type Options = VecDeque<(Arc<[u8]>, LexedThread)>;
 
-/// A thread whose way is looked for, and the next tokens that are still to be tried: their texts and the threads there.
+/// A thread whose way is looked for, and the next tokens that are still to be tried: their texts and the
+/// threads there.
 struct Open {
     thread: LexedThread,
     options: Options,
@@ -133,7 +139,8 @@ impl Ways {
         Ok(self.known.entry(thread).or_insert(None).clone())
     }
 
-    /// The next tokens of a thread after which the rules need the fewest terminals: fewer than before, if there are such.
+    /// The next tokens of a thread after which the rules need the fewest terminals: fewer than before, if
+    /// there are such.
     fn options(
         &mut self,
         outlook: &mut Outlook,

@@ -1,15 +1,16 @@
 //! Stacks cut off at a horizon, so that equal answers are found once.
 //!
-//! What the bytes of one token can do to the parser depends on few frames of its stack. [`Horizon::cut`] replaces the far frames
-//! of a node by one hole ([`Frame::HOLE`]). The result stands for all nodes that are the same up to there: what is found
-//! with it holds for each of them, unless a reading returned into the hole, which the parser tells ([`Parser::shift`]). So
-//! answers are shared by all places of a text, however deep they are nested.
+//! What the bytes of one token can do to the parser depends on few frames of its stack. [`Horizon::cut`]
+//! replaces the far frames of a node by one hole ([`Frame::HOLE`]). The result stands for all nodes that are
+//! the same up to there: what is found with it holds for each of them, unless a reading returned into the
+//! hole, which the parser tells ([`Parser::shift`]). So answers are shared by all places of a text, however
+//! deep they are nested.
 //!
-//! An example: in JSON, after `[[[1` and after `[[[[[1` the nearest frame is the same rest of an array. It must read something before it
-//! returns, so it is all that is seen, and both stacks are cut to it.
+//! An example: in JSON, after `[[[1` and after `[[[[[1` the nearest frame is the same rest of an array. It
+//! must read something before it returns, so it is all that is seen, and both stacks are cut to it.
 //!
-//! (Paper 2 tells apart what is always accepted, always rejected, or depends on the stack; here the horizon says how much of it
-//! is seen.)
+//! (Paper 2 tells apart what is always accepted, always rejected, or depends on the stack; here the horizon
+//! says how much of it is seen.)
 
 use rustc_hash::FxHashMap;
 

@@ -1,12 +1,13 @@
 //! What a row says to one thread of the parser, wherever it stands.
 //!
-//! The parser reads a sequence of terminals iff one of its threads begins with the first terminal and reads it. So a row is
-//! judged for each thread alone, with its stack cut off at a [horizon](super::horizon), and that [`Judgement`] is kept: the
-//! tokens that are allowed whatever lies beyond, and the sequences for which the whole stack must be looked at. A mask asks
-//! [`Judgements::add`] for each thread of the parser.
+//! The parser reads a sequence of terminals iff one of its threads begins with the first terminal and reads
+//! it. So a row is judged for each thread alone, with its stack cut off at a [horizon](super::horizon), and
+//! that [`Judgement`] is kept: the tokens that are allowed whatever lies beyond, and the sequences for which
+//! the whole stack must be looked at. A mask asks [`Judgements::add`] for each thread of the parser.
 //!
-//! An example: inside a JSON array that a lexer reads, the tokens `,` and `, "` are always allowed after a number. The token `]]`
-//! returns from the array that is seen, so it depends on what is around: its sequence is judged again on the whole stack.
+//! An example: inside a JSON array that a lexer reads, the tokens `,` and `, "` are always allowed after a
+//! number. The token `]]` returns from the array that is seen, so it depends on what is around: its sequence
+//! is judged again on the whole stack.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,8 +88,8 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Judges the ends of some sequences after `place`, whose hypothesis does not matter any more. If its stacks are cut
-    /// off at a `horizon`, ends that depend on what lies beyond are left open.
+    /// Judges the ends of some sequences after `place`, whose hypothesis does not matter any more. If its
+    /// stacks are cut off at a `horizon`, ends that depend on what lies beyond are left open.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -104,7 +105,8 @@ impl Judge<'_> {
         let is_cut = horizon.is_some();
         let line = outlook.places.layouts.get(place.layout).line;
         let layout = outlook.places.layouts.with_line(place.layout, None);
-        // Where the parser is after each symbol of a sequence, and whether more of its stack might add to that.
+        // Where the parser is after each symbol of a sequence, and whether more of its stack might add to
+        // that.
         let mut path: Vec<(ConfigId, LayoutId, bool)> = vec![(place.parser, layout, false)];
         let mut index = nodes.start;
         while index < nodes.end {
@@ -177,8 +179,8 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a thread at the end of a token has a completion, as far as that is the same for all hypotheses that read the
-/// same.
+/// Whether a thread at the end of a token has a completion, as far as that is the same for all hypotheses
+/// that read the same.
 ///
 /// # Errors
 /// If a limit of the lexer or the parser is reached.
@@ -203,7 +205,8 @@ pub(super) struct Judgements {
 }
 
 impl Judgements {
-    /// Adds the tokens whose sequence begins with the terminal of `own`, one of the parser's threads at `thread`.
+    /// Adds the tokens whose sequence begins with the terminal of `own`, one of the parser's threads at
+    /// `thread`.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -227,8 +230,8 @@ impl Judgements {
         self.add_cut(judge, thread, cut, own.terminal, found, mask)
     }
 
-    /// Adds the tokens whose sequence begins with `terminal`, which the parser does not get at `thread`: a newline inside of
-    /// brackets.
+    /// Adds the tokens whose sequence begins with `terminal`, which the parser does not get at `thread`: a
+    /// newline inside of brackets.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
@@ -247,7 +250,8 @@ impl Judgements {
         self.add_cut(judge, thread, cut, terminal, found, mask)
     }
 
-    /// Adds the tokens whose sequence begins with `terminal`, by the judgement of `cut` and what it leaves open.
+    /// Adds the tokens whose sequence begins with `terminal`, by the judgement of `cut` and what it leaves
+    /// open.
     fn add_cut(
         &mut self,
         judge: &mut Judge<'_>,
@@ -263,8 +267,8 @@ impl Judgements {
         judge.judge(depends, 0..depends.nodes.len(), thread, None, found)
     }
 
-    /// What `row`, which belongs to the hypothesis of `thread`, says to the parser in `cut`, whose stacks are cut off, of tokens whose
-    /// sequence begins with `terminal`.
+    /// What `row`, which belongs to the hypothesis of `thread`, says to the parser in `cut`, whose stacks are
+    /// cut off, of tokens whose sequence begins with `terminal`.
     fn judgement(
         &mut self,
         judge: &mut Judge<'_>,

@@ -1,21 +1,21 @@
 //! The mask of a lexed configuration: the tokens that may come next.
 //!
-//! mask(c) contains t iff for some thread of c some reading of t by its hypothesis ends in a thread that has a
-//! completion. [`Masks`] answers that with three caches, one on top of the other:
+//! mask(c) contains t iff for some thread of c some reading of t by its hypothesis ends in a thread that has
+//! a completion. [`Masks`] answers that with three caches, one on top of the other:
 //!
-//! 1. the [`row`] of a hypothesis lists the readings of all tokens by their sequence of terminals, so the parser is asked once per
-//!    sequence, and viability once per sequence and kind of end;
-//! 2. a [judgement](judgements) says what a row allows one thread of the parser, its stack cut off at a [horizon]. It is the
-//!    same wherever the parser is at the same place of a rule;
+//! 1. the [`row`] of a hypothesis lists the readings of all tokens by their sequence of terminals, so the
+//!    parser is asked once per sequence, and viability once per sequence and kind of end;
+//! 2. a [judgement](judgements) says what a row allows one thread of the parser, its stack cut off at a
+//!    [horizon]. It is the same wherever the parser is at the same place of a rule;
 //! 3. the masks themselves, by configuration, equal ones once.
 //!
-//! An example: in the middle of the name in `x = fo`, the row is that of "in a name". The token `o` stays inside: it is allowed because
-//! the parser can read a name. The token `o)` is read as `NAME`, `")"`: the judgement says that this depends on the stack, and the
-//! stack of this text has no open bracket.
+//! An example: in the middle of the name in `x = fo`, the row is that of "in a name". The token `o` stays
+//! inside: it is allowed because the parser can read a name. The token `o)` is read as `NAME`, `")"`: the
+//! judgement says that this depends on the stack, and the stack of this text has no open bracket.
 //!
-//! Under the contextual discipline a class that only free readings allow is left open (see the crate `scan`): its tokens are
-//! read byte by byte. If the search for a completion after a token was given up, the token is left out, and the mask says that it
-//! is a bound.
+//! Under the contextual discipline a class that only free readings allow is left open (see the crate `scan`):
+//! its tokens are read byte by byte. If the search for a completion after a token was given up, the token is
+//! left out, and the mask says that it is a bound.
 //!
 //! The naive twin (`Options::use_rows` off) walks the whole token trie with the whole configuration.
 
@@ -237,7 +237,8 @@ impl Masks {
         self.memo_bytes = 0;
     }
 
-    /// Makes what a panic left in the middle of a call usable again; called after [`clear_memo`](Masks::clear_memo).
+    /// Makes what a panic left in the middle of a call usable again; called after
+    /// [`clear_memo`](Masks::clear_memo).
     pub(super) fn recover(&mut self, tables: &LexerTables) {
         self.rows.recover(tables);
     }
@@ -315,8 +316,8 @@ fn unfinished(outlook: &mut Outlook, parser: &mut Parser, config: ConfigId) -> B
     unfinished
 }
 
-/// Whether a hypothesis may lead to more than the terminals that it reads and that can be finished: to the end of the text, to
-/// the end of a line, or to ends of tokens that are not good.
+/// Whether a hypothesis may lead to more than the terminals that it reads and that can be finished: to the
+/// end of the text, to the end of a line, or to ends of tokens that are not good.
 fn depends_on_more(
     outlook: &mut Outlook,
     layout: LayoutId,

@@ -1,11 +1,12 @@
 //! What sets of readings make of the tokens below a node of the token trie; shared by rows.
 //!
-//! After the first byte of a token most hypotheses are alike: in a name, in a number, in a string. The set of readings there and
-//! the node are all that the rest of a walk depends on. So a [`Part`] is the result of such a walk, by set and node, and rows share
-//! them: a third to a fifth of the nodes are left to visit (Python, Go and Java, 128,000 tokens).
+//! After the first byte of a token most hypotheses are alike: in a name, in a number, in a string. The set of
+//! readings there and the node are all that the rest of a walk depends on. So a [`Part`] is the result of
+//! such a walk, by set and node, and rows share them: a third to a fifth of the nodes are left to visit
+//! (Python, Go and Java, 128,000 tokens).
 //!
-//! An example: the rows of "at the beginning of a statement" and of "after an opening bracket" both read a name after the byte `x`. Both
-//! use the part of (inside a name, node `x`).
+//! An example: the rows of "at the beginning of a statement" and of "after an opening bracket" both read a
+//! name after the byte `x`. Both use the part of (inside a name, node `x`).
 
 use std::ops::Range;
 
@@ -17,7 +18,8 @@ use rustc_hash::FxHashMap;
 use super::readings::{Context, Readings, SetId};
 use crate::EngineError;
 
-/// Subtrees of the token trie with fewer nodes are walked rather than asked whether all their bytes lead back.
+/// Subtrees of the token trie with fewer nodes are walked rather than asked whether all their bytes lead
+/// back.
 const MIN_SUBTREE: usize = 8;
 
 /// The tokens below one node, its own left out, by the set of readings after them.
@@ -94,7 +96,8 @@ pub(super) fn stays_below(
 }
 
 /// Walks what is below `node` from `set`.
-// A function of its own, with the check above in it: otherwise a cold mask of JSON takes 5% more instructions.
+// A function of its own, with the check above in it: otherwise a cold mask of JSON takes 5% more
+// instructions.
 #[inline(never)]
 fn walk(
     readings: &mut Readings,

@@ -1,18 +1,19 @@
 //! What runs of bytes do to hypotheses, whatever the rules say: sets of readings as a lazy automaton.
 //!
-//! Rows are made from these: a walk over the token trie takes one table lookup per node, and most subtrees of the trie (the
-//! insides of strings, comments and names) are taken whole, because their bytes lead from a set back to itself.
+//! Rows are made from these: a walk over the token trie takes one table lookup per node, and most subtrees of
+//! the trie (the insides of strings, comments and names) are taken whole, because their bytes lead from a set
+//! back to itself.
 //!
-//! A [`Reading`] is one way to lex the bytes since some hypothesis: the terminals whose tokens have ended, in order, and the
-//! hypothesis after them. A set of all readings after some bytes is interned. An example in Python: from the beginning of a
-//! statement, the bytes `x=` have two readings: `NAME` and then inside of `=` (it may become `==`), and `NAME`, `"="` with nothing
-//! begun.
+//! A [`Reading`] is one way to lex the bytes since some hypothesis: the terminals whose tokens have ended, in
+//! order, and the hypothesis after them. A set of all readings after some bytes is interned. An example in
+//! Python: from the beginning of a statement, the bytes `x=` have two readings: `NAME` and then inside of `=`
+//! (it may become `==`), and `NAME`, `"="` with nothing begun.
 //!
-//! Terminals that the parser never gets are left out. A terminal that no sentence has after the one before it ends a
-//! reading at once (paper 2, section 3.3: realizable sequences, here seen through ignored terminals).
+//! Terminals that the parser never gets are left out. A terminal that no sentence has after the one before it
+//! ends a reading at once (paper 2, section 3.3: realizable sequences, here seen through ignored terminals).
 //!
-//! Under the contextual discipline each reading continues both strictly and freely after the first token that it ends
-//! (see the crate `scan`): what strict readings say is certain, and what free ones say is possible.
+//! Under the contextual discipline each reading continues both strictly and freely after the first token that
+//! it ends (see the crate `scan`): what strict readings say is certain, and what free ones say is possible.
 //!
 //! Indentation needs the width of a line beside its token, which may have begun before these bytes
 //! ([`Blanks`]).
@@ -240,8 +241,8 @@ impl Readings {
         Ok(bytes)
     }
 
-    /// Whether some sentence has `terminal` after the last terminal of `sequence`. Brackets can hide a newline, so before and after
-    /// one any terminal may follow.
+    /// Whether some sentence has `terminal` after the last terminal of `sequence`. Brackets can hide a
+    /// newline, so before and after one any terminal may follow.
     fn may_follow(&self, context: &Context<'_>, sequence: SequenceId, terminal: TerminalId) -> bool {
         let Some((_, last)) = self.last(sequence) else { return true };
         context.points.tables.is_newline(last.terminal)

@@ -1,14 +1,15 @@
 //! Rows of lexed grammars: what one hypothesis says about the whole vocabulary.
 //!
-//! A mask is made from rows, so that the parser is asked once per sequence of terminals, not once per token. Tokens whose readings
-//! are the same are a *class*. A [`LexedRow`] holds the tokens of each class and, as a trie over sequences of terminals
-//! ([`SequenceTree`]), how the classes can be read.
+//! A mask is made from rows, so that the parser is asked once per sequence of terminals, not once per token.
+//! Tokens whose readings are the same are a *class*. A [`LexedRow`] holds the tokens of each class and, as a
+//! trie over sequences of terminals ([`SequenceTree`]), how the classes can be read.
 //!
-//! An example: in Python, from the beginning of a statement, the tokens `x`, `foo` and `bar` are one class: no terminal has ended, and
-//! a name is in progress. The tokens `x =` and `foo =` are another: they are read as `NAME` with a begun `=`, and as `NAME`, `"="`.
+//! An example: in Python, from the beginning of a statement, the tokens `x`, `foo` and `bar` are one class:
+//! no terminal has ended, and a name is in progress. The tokens `x =` and `foo =` are another: they are read
+//! as `NAME` with a begun `=`, and as `NAME`, `"="`.
 //!
-//! (Paper 2's inverse token spanner table, section 3.3, for lexers that look ahead: an entry keeps the hypothesis after its
-//! sequence.)
+//! (Paper 2's inverse token spanner table, section 3.3, for lexers that look ahead: an entry keeps the
+//! hypothesis after its sequence.)
 
 use std::ops::Range;
 
@@ -139,8 +140,8 @@ impl SequenceTree {
 }
 
 impl LexedRow {
-    /// The row of the hypothesis that `start` holds: one walk over the token trie. `alike` says which hypothesis stands
-    /// for another at the end of a token.
+    /// The row of the hypothesis that `start` holds: one walk over the token trie. `alike` says which
+    /// hypothesis stands for another at the end of a token.
     // Inlined, its loops take a seventh more instructions.
     #[inline(never)]
     pub(super) fn new(

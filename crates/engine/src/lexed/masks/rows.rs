@@ -1,11 +1,11 @@
 //! The rows of hypotheses, made when a mask first asks for them.
 //!
-//! [`Rows::row`] returns the [`LexedRow`] of a hypothesis. An example: two masks inside of two names ask for the row of the hypothesis
-//! "in a name"; the second one finds it.
+//! [`Rows::row`] returns the [`LexedRow`] of a hypothesis. An example: two masks inside of two names ask for
+//! the row of the hypothesis "in a name"; the second one finds it.
 //!
-//! Hypotheses that read the same at the end of a token share their ends (`alike`), so rows are smaller and the parser is asked less
-//! often. Rows are dropped all at once when they take more than a machine may; the sets of readings, which only new rows need, when
-//! they take more than a limit of their own.
+//! Hypotheses that read the same at the end of a token share their ends (`alike`), so rows are smaller and
+//! the parser is asked less often. Rows are dropped all at once when they take more than a machine may; the
+//! sets of readings, which only new rows need, when they take more than a limit of their own.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Yes-or-no answers by small numbers: of stack nodes, or of configurations.
 //!
-//! [`Answers`] is a map from a number to a `bool` in one byte per number. For example, `set(3, true)` makes `get(3)` `Some(true)`
-//! and leaves `get(2)` `None`. Used where a hash table would take longer than the question.
+//! [`Answers`] is a map from a number to a `bool` in one byte per number. For example, `set(3, true)` makes
+//! `get(3)` `Some(true)` and leaves `get(2)` `None`. Used where a hash table would take longer than the
+//! question.
 
 /// What is known so far, by number.
 #[derive(Default)]

@@ -1,13 +1,13 @@
 //! Which terminals compete in the contextual discipline, and which of them are doubtful.
 //!
-//! [`prepare`] is called once per grammar. Strict readings (see the crate `scan`) take more terminals for competitors than
-//! there are, and some terminals never win among those: terminals that match what a preferred one matches too. They are
-//! *doubtful*. The *main* scope leaves them out, and most answers come from it. Where only a doubtful terminal can continue, a
-//! search decides.
+//! [`prepare`] is called once per grammar. Strict readings (see the crate `scan`) take more terminals for
+//! competitors than there are, and some terminals never win among those: terminals that match what a
+//! preferred one matches too. They are *doubtful*. The *main* scope leaves them out, and most answers come
+//! from it. Where only a doubtful terminal can continue, a search decides.
 //!
-//! An example: if two terminals have the same text, `IN_LOOP: "in"` and `IN_TEST: "in"`, the first wins wherever both compete.
-//! Among all terminals `IN_TEST` never wins. If that stays so when only the terminals that may follow compete, `IN_TEST` is
-//! doubtful.
+//! An example: if two terminals have the same text, `IN_LOOP: "in"` and `IN_TEST: "in"`, the first wins
+//! wherever both compete. Among all terminals `IN_TEST` never wins. If that stays so when only the terminals
+//! that may follow compete, `IN_TEST` is doubtful.
 
 use maskwright_grammar::Network;
 use maskwright_scan::bits::{Bits, insert, is_subset, n_words, ones, remove};
@@ -37,7 +37,8 @@ pub(super) fn prepare(
     if !points.tables.is_contextual {
         return Ok(Prepared { main: None, doubtful });
     }
-    // After some terminals, a follower never wins among all terminals. There only followers compete, if that helps.
+    // After some terminals, a follower never wins among all terminals. There only followers compete, if that
+    // helps.
     let hypotheses = &mut points.hypotheses;
     let mut following: Vec<Option<Bits>> = vec![None; needed.len()];
     for (terminal, needed) in needed.iter().enumerate() {

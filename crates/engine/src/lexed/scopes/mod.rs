@@ -1,18 +1,20 @@
 //! Scopes: what can still come, by sets of terminals.
 //!
-//! [`Scopes`] holds the rules restricted to several sets of terminals. Each [`Scope`] knows, for a hypothesis, which
-//! terminals its next token can be ([`viability`]) and, for the parser, which of them it can read and then finish. There are three
-//! kinds:
+//! [`Scopes`] holds the rules restricted to several sets of terminals. Each [`Scope`] knows, for a
+//! hypothesis, which terminals its next token can be ([`viability`]) and, for the parser, which of them it
+//! can read and then finish. There are three kinds:
 //!
 //! * `everything`: all terminals.
 //! * `main`: all but the doubtful ones ([`competition`]). It is asked first.
-//! * [`scope_after`](Scopes::scope_after) a hypothesis: the terminals that can still come after it ([`reach`]).
+//! * [`scope_after`](Scopes::scope_after) a hypothesis: the terminals that can still come after it
+//!   ([`reach`]).
 //!
-//! An example: in JSON read by a lexer all terminals can always come, so all three are the same. In C, after `/*` was read as two
-//! operators, no comment can come any more, and the scope after that hypothesis has none.
+//! An example: in JSON read by a lexer all terminals can always come, so all three are the same. In C, after
+//! `/*` was read as two operators, no comment can come any more, and the scope after that hypothesis has
+//! none.
 //!
-//! Scopes are made when first asked for and kept. Which terminals compete where the parser is ([`Scopes::exact`]) is known
-//! here too.
+//! Scopes are made when first asked for and kept. Which terminals compete where the parser is
+//! ([`Scopes::exact`]) is known here too.
 
 mod answers;
 mod competition;
@@ -111,8 +113,9 @@ impl Scopes {
         &mut self.list[self.main].viability
     }
 
-    /// The hypothesis at the end of a token after which the parser is in `config`. The terminals that compete are
-    /// those that the parser can read there, and inside of brackets the line end, which the parser does not get.
+    /// The hypothesis at the end of a token after which the parser is in `config`. The terminals that compete
+    /// are those that the parser can read there, and inside of brackets the line end, which the parser does
+    /// not get.
     ///
     /// # Errors
     /// If a limit of the lexer is reached.

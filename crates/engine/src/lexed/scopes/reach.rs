@@ -1,11 +1,11 @@
 //! Which terminals can still come after a hypothesis.
 //!
-//! **Definition.** over(h) = all terminals whose tokens can end in some text after hypothesis h, ignored ones included, and a
-//! bit for the end of the text.
+//! **Definition.** over(h) = all terminals whose tokens can end in some text after hypothesis h, ignored ones
+//! included, and a bit for the end of the text.
 //!
-//! [`Reach`] computes these sets. A guard can forbid a terminal for good, so they differ between hypotheses. An example: after
-//! `/*` was read as two operators, over(h) has no comment. The rules [restricted](super::scope) to over(h) say whether
-//! the text can be finished.
+//! [`Reach`] computes these sets. A guard can forbid a terminal for good, so they differ between hypotheses.
+//! An example: after `/*` was read as two operators, over(h) has no comment. The rules
+//! [restricted](super::scope) to over(h) say whether the text can be finished.
 //!
 //! One search finds the sets of all hypotheses that follow h. Equal sets have one number.
 
@@ -35,7 +35,8 @@ impl Reach {
         &self.sets[number as usize]
     }
 
-    /// The number of over(h), counted from 0. Tokens after the next are read freely: that allows all that can come.
+    /// The number of over(h), counted from 0. Tokens after the next are read freely: that allows all that can
+    /// come.
     pub(super) fn over(
         &mut self,
         hypotheses: &mut Hypotheses,

@@ -3,11 +3,11 @@
 //! A [`Restriction`] answers this for expressions of the rules, and says which terminals can follow which
 //! ([`followers`](Restriction::followers)). [`Scope`](super::scope::Scope) asks it.
 //!
-//! An example: with the rule `stmt: "a" ";" | "a" "?" expr` and without the terminal `?`, the first alternative still has a
-//! sentence and the second has none, so `;` is all that can follow `a`.
+//! An example: with the rule `stmt: "a" ";" | "a" "?" expr` and without the terminal `?`, the first
+//! alternative still has a sentence and the second has none, so `;` is all that can follow `a`.
 //!
-//! Answers for the rules are fixpoints, computed once per set of terminals. Those for other expressions, the rests of rules,
-//! are computed when asked for.
+//! Answers for the rules are fixpoints, computed once per set of terminals. Those for other expressions, the
+//! rests of rules, are computed when asked for.
 
 use maskwright_grammar::{Expr, ExprId, Network, RuleId, Seen, TerminalId};
 use maskwright_scan::bits::{Bits, contains, insert, ones, unite};
@@ -66,14 +66,16 @@ impl Restriction {
         self.states[state.index()] == 2
     }
 
-    /// For each terminal, what must be readable right after it: the terminals that begin the rest of some sentence there, if the
-    /// whole rest is over the set; bit `n_terminals` is the end of the text. The text before may have any terminals, so only the
-    /// rest must be over the set. A fixpoint over the expressions of the rules; rounds are few.
+    /// For each terminal, what must be readable right after it: the terminals that begin the rest of some
+    /// sentence there, if the whole rest is over the set; bit `n_terminals` is the end of the text. The text
+    /// before may have any terminals, so only the rest must be over the set. A fixpoint over the expressions
+    /// of the rules; rounds are few.
     pub(super) fn followers(&self, network: &mut Network, n_terminals: usize) -> Vec<Bits> {
         let n_words = self.terminals.len();
         let parts = expressions(network, &|_| true);
         let order: Vec<ExprId> = parts.into_iter().flat_map(|(_, part)| part).collect();
-        // What sentences over the terminals begin with, and what the rests of sentences that are over the terminals end with.
+        // What sentences over the terminals begin with, and what the rests of sentences that are over the
+        // terminals end with.
         let mut first = vec![0u64; network.pool().len() * n_words];
         let mut last = first.clone();
         let place = |id: ExprId| id.index() * n_words..(id.index() + 1) * n_words;
@@ -173,7 +175,8 @@ fn has_sentence(network: &Network, id: ExprId, terminals: &[u64], rules: &[bool]
     }
 }
 
-/// The expressions reachable from kept ones, children first. They are listed by rule, callees first where recursion allows.
+/// The expressions reachable from kept ones, children first. They are listed by rule, callees first where
+/// recursion allows.
 pub(in super::super) fn expressions(
     network: &Network,
     keeps: &dyn Fn(ExprId) -> bool,

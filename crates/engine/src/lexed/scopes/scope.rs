@@ -1,15 +1,16 @@
 //! The rules restricted to some of the terminals.
 //!
-//! A [`Scope`] says what the parser can still read and finish if only some terminals can come. Whether a thread has a
-//! completion is asked of the scope of the terminals that its hypothesis can still read.
+//! A [`Scope`] says what the parser can still read and finish if only some terminals can come. Whether a
+//! thread has a completion is asked of the scope of the terminals that its hypothesis can still read.
 //!
-//! An example: in Java, after `/*` was read as two operators, the guard of that reading forbids `*/` for good, and with it
-//! all that needs a later comment. Its scope has the other terminals. If the rules can finish the text without `*/`, and
-//! the boundaries of tokens are good within the scope ([`viability`](super::viability)), the thread has a completion; if the rules
-//! cannot, it has none.
+//! An example: in Java, after `/*` was read as two operators, the guard of that reading forbids `*/` for
+//! good, and with it all that needs a later comment. Its scope has the other terminals. If the rules can
+//! finish the text without `*/`, and the boundaries of tokens are good within the scope
+//! ([`viability`](super::viability)), the thread has a completion; if the rules cannot, it has none.
 //!
 //! Answers about stack nodes are kept by node: a node can be finished if one of its frames can be
-//! ([`can_finish`](Scope::can_finish)), and it always finishes if all can ([`always_finishes`](Scope::always_finishes)).
+//! ([`can_finish`](Scope::can_finish)), and it always finishes if all can
+//! ([`always_finishes`](Scope::always_finishes)).
 
 use maskwright_grammar::{ExprId, Network};
 use maskwright_scan::bits::{Bits, contains, insert, remove};

@@ -1,27 +1,30 @@
 //! Which terminals a hypothesis can lead to, and whether the rest of a text can be spelled after them.
 //!
-//! A thread is kept only if the text has a completion, so for each hypothesis h we need the terminals that its next token can
-//! be: [`reads`](Viability::reads). That is not enough, because some tokens cannot stand side by side. Under maximal munch
-//! no text has two tokens of `/a+/` in a row, though the lexer can read either.
+//! A thread is kept only if the text has a completion, so for each hypothesis h we need the terminals that
+//! its next token can be: [`reads`](Viability::reads). That is not enough, because some tokens cannot stand
+//! side by side. Under maximal munch no text has two tokens of `/a+/` in a row, though the lexer can read
+//! either.
 //!
-//! **Definition.** The boundary after a token of terminal T is *good* if every terminal that the rules allow after T can be
-//! read there and leads to a good boundary again (the greatest such relation). From a good boundary, whatever the parser still
-//! needs can be spelled, terminal by terminal.
+//! **Definition.** The boundary after a token of terminal T is *good* if every terminal that the rules allow
+//! after T can be read there and leads to a good boundary again (the greatest such relation). From a good
+//! boundary, whatever the parser still needs can be spelled, terminal by terminal.
 //!
-//! **Definition.** reads(h) = the terminals of the next token that is not ignored, over all bytes that may follow, whose boundary
-//! is good; with one bit for "the text may end before any such token", and one for "some boundary that is not good can be
-//! reached".
+//! **Definition.** reads(h) = the terminals of the next token that is not ignored, over all bytes that may
+//! follow, whose boundary is good; with one bit for "the text may end before any such token", and one for
+//! "some boundary that is not good can be reached".
 //!
-//! An example: for `start: A B` with `A: /a+/` and `B: "b"`, the boundary after `a` is good, since `b` can be read there. For
-//! `start: A A` it is bad: the only terminal that the rules allow there cannot be read.
+//! An example: for `start: A B` with `A: /a+/` and `B: "b"`, the boundary after `a` is good, since `b` can be
+//! read there. For `start: A A` it is bad: the only terminal that the rules allow there cannot be read.
 //!
-//! **Use.** If reads(h) meets what the parser reads, the thread has a completion. If it does not and no bad boundary can be
-//! reached, it has none. Otherwise it depends on the stack, and a search decides ([`completions`](super::super::completions)).
+//! **Use.** If reads(h) meets what the parser reads, the thread has a completion. If it does not and no bad
+//! boundary can be reached, it has none. Otherwise it depends on the stack, and a search decides
+//! ([`completions`](super::super::completions)).
 //!
-//! Both fixpoints are computed at once for all hypotheses that follow h, and later ones build on them. Under the contextual
-//! discipline, tokens after the next are read strictly (see the crate `scan`): a good boundary is good indeed, and a bad one may be
-//! good. Brackets suspend indentation, and newlines count as ignored there; so there are two *regimes*, outside of brackets
-//! (0) and inside (1), and a good boundary is good in both.
+//! Both fixpoints are computed at once for all hypotheses that follow h, and later ones build on them. Under
+//! the contextual discipline, tokens after the next are read strictly (see the crate `scan`): a good boundary
+//! is good indeed, and a bad one may be good. Brackets suspend indentation, and newlines count as ignored
+//! there; so there are two *regimes*, outside of brackets (0) and inside (1), and a good boundary is good in
+//! both.
 
 use maskwright_grammar::TerminalId;
 use maskwright_scan::bits::{Bits, contains, insert, is_subset, n_words, remove, unite};
@@ -154,8 +157,8 @@ impl Viability {
         let nodes = hypotheses.explore(root, is_solved)?;
         let local: FxHashMap<HypothesisId, usize> =
             nodes.iter().enumerate().map(|(index, node)| (node.id, index)).collect();
-        // All ends of tokens count as good until one is found to be bad. Ends after which everything is known are judged
-        // at once.
+        // All ends of tokens count as good until one is found to be bad. Ends after which everything is known
+        // are judged at once.
         let mut ends: FxHashSet<(u32, HypothesisId)> = FxHashSet::default();
         for &Outcome { terminal, next, is_dropped } in nodes.iter().flat_map(|node| &node.edges) {
             let terminal = terminal.filter(|_| !is_dropped);

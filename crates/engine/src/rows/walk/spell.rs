@@ -1,12 +1,13 @@
 //! Freedom for a while: what a residue that counts can read without counting.
 //!
-//! After nine letters of `[a-z]{9}"` comes the quote, and before it anything goes: a subtree of the token trie that has
-//! letters alone, and no string of more than nine, is one step. A residue's *spell* is a set of bytes and the number
-//! of them after which it is certainly still alive and has not accepted, in whatever order they come. It is found by
-//! going from the set of states after n bytes to that after n+1, as far as strings are long; where the states come
-//! again, there is no end to it (`([a-z]{4})*`).
+//! After nine letters of `[a-z]{9}"` comes the quote, and before it anything goes: a subtree of the token
+//! trie that has letters alone, and no string of more than nine, is one step. A residue's *spell* is a set of
+//! bytes and the number of them after which it is certainly still alive and has not accepted, in whatever
+//! order they come. It is found by going from the set of states after n bytes to that after n+1, as far as
+//! strings are long; where the states come again, there is no end to it (`([a-z]{4})*`).
 //!
-//! Rejected: 16 or 32 states after a byte instead of 8. The rows of one pattern were 40% faster, others as much slower.
+//! Rejected: 16 or 32 states after a byte instead of 8. The rows of one pattern were 40% faster, others as
+//! much slower.
 
 use maskwright_automata::{AutomatonError, ByteSet};
 use maskwright_vocabulary::{Trie, TrieNodeId};
@@ -77,8 +78,8 @@ impl States<'_> {
         Ok(self.states[state].spell.insert(Box::new(spell)))
     }
 
-    /// Bytes after each of which all of them can come again: of those that the state can read, the ones are dropped after
-    /// which the most of the others cannot come, until there are none such.
+    /// Bytes after each of which all of them can come again: of those that the state can read, the ones are
+    /// dropped after which the most of the others cannot come, until there are none such.
     fn spell_bytes(&mut self, state: usize) -> Result<ByteSet, AutomatonError> {
         let mut candidates: Vec<(ByteSet, ByteSet)> = Vec::new();
         for (bytes, target) in self.targets(state, ByteSet::FULL)? {

@@ -10,9 +10,10 @@ use crate::session::inspect::{AutomatonStateView, NetworkStateView, RuleView, Sp
 use crate::{EngineError, Error};
 
 impl EngineGrammar {
-    /// Of a lexed grammar, the sequences of terminals that tokens span after `text`, in the order of their terminals'
-    /// numbers: which the lexer can make of them, and what the parser says to each. `None` if no text of the
-    /// language begins with `text`, or the grammar is not lexed. Visits each token in every reading.
+    /// Of a lexed grammar, the sequences of terminals that tokens span after `text`, in the order of their
+    /// terminals' numbers: which the lexer can make of them, and what the parser says to each. `None` if no
+    /// text of the language begins with `text`, or the grammar is not lexed. Visits each token in every
+    /// reading.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -64,7 +65,8 @@ impl EngineGrammar {
             .collect()
     }
 
-    /// The terminals' languages in regular-expression notation, by number; their names if the grammar is lexed.
+    /// The terminals' languages in regular-expression notation, by number; their names if the grammar is
+    /// lexed.
     pub fn inspect_terminals(&self) -> Vec<String> {
         self.terminals().shown(&self.machine().lock().reader.parser().network)
     }

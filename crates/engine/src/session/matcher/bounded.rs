@@ -1,17 +1,20 @@
 //! Masks, and tokens that are accepted, in a bounded amount of work.
 //!
-//! When: a server fills the masks of many sequences in one step, and one hostile pattern must not stop them all.
+//! When: a server fills the masks of many sequences in one step, and one hostile pattern must not stop them
+//! all.
 //!
-//! An example: the pattern `(a|b)*a(a|b){24}x` has millions of residues that tokens can reach. Within 20 ms some hundred tokens are proven
-//! to be allowed: those are the mask, and its status is a bound. The next mask finds their residues known.
+//! An example: the pattern `(a|b)*a(a|b){24}x` has millions of residues that tokens can reach. Within 20 ms
+//! some hundred tokens are proven to be allowed: those are the mask, and its status is a bound. The next mask
+//! finds their residues known.
 //!
-//! Three quarters of the work go to the exact mask. If they do not suffice, the rest goes to single tokens, proven by what is known by then.
-//! First come tokens that stay in a terminal. Then tokens are tried one by one, by ascending ids, because frequent texts have low
-//! ids; only short ones if many tokens are proven already. If none is proven under a limit on tokens, the next token of a completion that fits is
-//! looked for. At last one is searched for without this limit: a text that can continue always has a token.
+//! Three quarters of the work go to the exact mask. If they do not suffice, the rest goes to single tokens,
+//! proven by what is known by then. First come tokens that stay in a terminal. Then tokens are tried one by
+//! one, by ascending ids, because frequent texts have low ids; only short ones if many tokens are proven
+//! already. If none is proven under a limit on tokens, the next token of a completion that fits is looked
+//! for. At last one is searched for without this limit: a text that can continue always has a token.
 //!
-//! **What a mask has shown is accepted**, although proving it again could take more work than a call may do. So a session remembers its
-//! last mask.
+//! **What a mask has shown is accepted**, although proving it again could take more work than a call may do.
+//! So a session remembers its last mask.
 
 use std::sync::Arc;
 
@@ -65,10 +68,12 @@ impl Shown {
 /// A part of the work that is kept for what is proven without searches.
 const KEPT_PART: u64 = 4;
 
-/// The work that a mask without a limit may take after one of the other limits is reached: that is no reason to end a text.
+/// The work that a mask without a limit may take after one of the other limits is reached: that is no reason
+/// to end a text.
 const RESCUE_WORK: u64 = 40_000_000;
 
-/// With so many tokens proven (each byte could be one), only short ones are tried one by one. They are the ones that leave a terminal.
+/// With so many tokens proven (each byte could be one), only short ones are tried one by one. They are the
+/// ones that leave a terminal.
 const ENOUGH: usize = 256;
 /// The bytes of short tokens.
 const SHORT: usize = 2;
@@ -97,8 +102,8 @@ struct Tries {
 impl Tries {
     /// All, as long as there is work to spend.
     const ALL: Tries = Tries { most: usize::MAX, max_bytes: usize::MAX, work: u64::MAX, longest: None };
-    /// For one token: single bytes that take little work, and then more; then long tokens, which matter where many characters have to come
-    /// in few tokens; then a byte that takes much work.
+    /// For one token: single bytes that take little work, and then more; then long tokens, which matter where
+    /// many characters have to come in few tokens; then a byte that takes much work.
     const FOR_ONE: [Tries; 4] = [
         Tries { max_bytes: 1, work: 4_000, ..Tries::LAST },
         Tries { max_bytes: 1, work: 100_000, ..Tries::LAST },
@@ -114,7 +119,8 @@ fn limit(limit: u64) -> Meter {
 }
 
 impl Matcher {
-    /// The mask; or what of it `work` units find, or what is found where one of the other limits is reached. Its tokens will be accepted.
+    /// The mask; or what of it `work` units find, or what is found where one of the other limits is reached.
+    /// Its tokens will be accepted.
     pub(super) fn mask_in(&mut self, work: Option<u64>) -> Result<MaskWithin, EngineError> {
         if meter::is_stopped() {
             return Err(EngineError::undecided());
@@ -145,7 +151,8 @@ impl Matcher {
         Ok((mask, status))
     }
 
-    /// Remembers the mask of the present state, if accepting its tokens could take more work than a call may do.
+    /// Remembers the mask of the present state, if accepting its tokens could take more work than a call may
+    /// do.
     pub(super) fn show(&mut self, mask: &Arc<MaskForm>, witness: Option<Witness>) {
         let at = At { state: self.state.clone(), n_left: self.tokens_left(&self.state) };
         self.shown = Some(Arc::new(Shown { at, mask: mask.clone(), witness }));
@@ -154,7 +161,8 @@ impl Matcher {
     /// A mask where the exact one took too much.
     fn bounded(&self, work: u64) -> Result<(MaskWithin, Option<Witness>), EngineError> {
         let mut mask = limit(work / KEPT_PART).run(|| self.proven_mask(Tries::ALL))?;
-        // A text that can be completed within its limit has a completion that is known or soon found. Without proven tokens it is needed.
+        // A text that can be completed within its limit has a completion that is known or soon found. Without
+        // proven tokens it is needed.
         let for_witness = if mask.len() == 0 { LAST_WORK } else { FOR_ONE_WORK.min(work / KEPT_PART) };
         let witness = match limit(for_witness).run(|| self.witness(&self.state)) {
             Err(error) if error.is_limit() => None,
@@ -264,7 +272,8 @@ impl Matcher {
     }
 }
 
-/// What a call has found with the work that it may do; `None` if that did not suffice. That a caller's own limit did not is an error.
+/// What a call has found with the work that it may do; `None` if that did not suffice. That a caller's own
+/// limit did not is an error.
 pub(super) fn unless_out_of_work<T>(found: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
     match found {
         Err(error) if error.is_out_of_work() && meter::left() > 0 => Ok(None),

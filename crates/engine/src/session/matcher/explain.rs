@@ -7,8 +7,8 @@ use crate::session::state::State;
 use crate::{Error, Matcher, Words};
 
 impl Matcher {
-    /// Why `token` is allowed or refused here: the keyword of a schema that refuses it, or the bytes of it that a text can have here, the first
-    /// that none has, and what was expected there.
+    /// Why `token` is allowed or refused here: the keyword of a schema that refuses it, or the bytes of it
+    /// that a text can have here, the first that none has, and what was expected there.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -123,8 +123,8 @@ impl Matcher {
         }))
     }
 
-    /// Why the first byte of `next`, which the grammar refuses, cannot come here, in the words of what the grammar was compiled from; `None`
-    /// if these say no more than what was expected.
+    /// Why the first byte of `next`, which the grammar refuses, cannot come here, in the words of what the
+    /// grammar was compiled from; `None` if these say no more than what was expected.
     #[doc(hidden)]
     pub fn refusal(&self, next: &[u8]) -> Option<String> {
         self.refusal_after(&[], next)
@@ -136,8 +136,8 @@ impl Matcher {
         self.words_after(&text, before)?.refusal(&text, next)
     }
 
-    /// The words of the source, if they are of the place after `text`, whose last bytes `before` the session has not read yet. Free text may hold
-    /// what looks like the beginning of a JSON value.
+    /// The words of the source, if they are of the place after `text`, whose last bytes `before` the session
+    /// has not read yet. Free text may hold what looks like the beginning of a JSON value.
     pub(super) fn words_after(&self, text: &[u8], before: &[u8]) -> Option<&dyn Words> {
         let words = self.grammar().words()?;
         (!words.has_marks() || self.is_json_after(text, before)).then_some(words)

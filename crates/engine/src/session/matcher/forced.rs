@@ -17,8 +17,8 @@ enum Forced {
 const MAX_FORCED: usize = 1 << 16;
 
 impl Matcher {
-    /// The longest run of bytes that every completion begins with, up to 64 KiB. A token that the grammar names by its id is
-    /// in it as the tokenizer writes it.
+    /// The longest run of bytes that every completion begins with, up to 64 KiB. A token that the grammar
+    /// names by its id is in it as the tokenizer writes it.
     ///
     /// # Errors
     /// If a limit is reached.

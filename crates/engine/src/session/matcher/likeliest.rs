@@ -30,12 +30,15 @@ const NARROW: usize = 4;
 /// ```
 #[derive(Clone, Debug)]
 pub struct LikeliestConfig {
-    /// The most states of the grammar that are followed at each position, if there are too many to follow all. 32 by default.
+    /// The most states of the grammar that are followed at each position, if there are too many to follow
+    /// all. 32 by default.
     pub beam: usize,
-    /// How many tokens may still come, the end-of-sequence token included. If these are more than there are positions, the answer may be a text that can be
-    /// completed with the others. By default the text is complete within the positions.
+    /// How many tokens may still come, the end-of-sequence token included. If these are more than there are
+    /// positions, the answer may be a text that can be completed with the others. By default the text is
+    /// complete within the positions.
     pub max_tokens: Option<usize>,
-    /// The token that fills the positions after the end of the text. By default the end-of-sequence token with the least id.
+    /// The token that fills the positions after the end of the text. By default the end-of-sequence token
+    /// with the least id.
     pub padding: Option<TokenId>,
 }
 
@@ -50,7 +53,8 @@ impl Default for LikeliestConfig {
 pub enum LikeliestStatus {
     /// No text is likelier.
     Exact,
-    /// There may be a likelier one: the beam left states out that could have led to it, or a token is not among the candidates.
+    /// There may be a likelier one: the beam left states out that could have led to it, or a token is not
+    /// among the candidates.
     Bound,
 }
 
@@ -64,8 +68,8 @@ pub struct Likeliest {
     pub n_tokens: usize,
     /// Whether the text ends within the positions.
     pub is_complete: bool,
-    /// The sum of the logarithms of their probabilities, padding included; minus infinity if the model forbids one of them. A token that is not
-    /// among the candidates counts as much as it may have at most.
+    /// The sum of the logarithms of their probabilities, padding included; minus infinity if the model
+    /// forbids one of them. A token that is not among the candidates counts as much as it may have at most.
     pub log_probability: f64,
     /// Whether no text is likelier.
     pub status: LikeliestStatus,
@@ -82,15 +86,18 @@ pub struct OfCanvas<'a> {
 }
 
 impl Matcher {
-    /// The likeliest text that can come next, one token for each of `positions`, given what a model says of the tokens of each: the one with the
-    /// highest sum of scores.
+    /// The likeliest text that can come next, one token for each of `positions`, given what a model says of
+    /// the tokens of each: the one with the highest sum of scores.
     ///
-    /// After the end of the text come padding tokens, whose scores count. Of several equally likely texts the same one is found whatever was asked before.
-    /// If all logits are given and the texts of the grammar pass through at most 1,024 states, the answer is exact; for others it often is. Its status says
-    /// so. With a lexer it is meant of the texts that a session accepts. [`Limits::mask_work`](crate::Limits::mask_work) is not heeded.
+    /// After the end of the text come padding tokens, whose scores count. Of several equally likely texts the
+    /// same one is found whatever was asked before. If all logits are given and the texts of the grammar pass
+    /// through at most 1,024 states, the answer is exact; for others it often is. Its status says so. With a
+    /// lexer it is meant of the texts that a session accepts. [`Limits::mask_work`](crate::Limits::mask_work)
+    /// is not heeded.
     ///
     /// # Errors
-    /// If no text fits, there is no position, a score is not a number or plus infinity, or a limit is reached.
+    /// If no text fits, there is no position, a score is not a number or plus infinity, or a limit is
+    /// reached.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
@@ -117,7 +124,8 @@ impl Matcher {
         self.likeliest_of(positions, config, None)
     }
 
-    /// The same for the positions of a canvas, whose text may end with the last position without an end-of-sequence token.
+    /// The same for the positions of a canvas, whose text may end with the last position without an
+    /// end-of-sequence token.
     ///
     /// # Errors
     /// As [`likeliest`](Matcher::likeliest).
@@ -136,7 +144,8 @@ impl Matcher {
             return Err(EngineError::too_many_positions(positions.len(), MAX_POSITIONS).into());
         }
         let task = self.task(positions, config, canvas)?;
-        // Limits on tokens are part of the task, and a block of a diffusion model is worth the work that it takes.
+        // Limits on tokens are part of the task, and a block of a diffusion model is worth the work that it
+        // takes.
         let session = Matcher { max_tokens: None, ..self.fork().unbounded() };
         let witness = canvas.and_then(|canvas| canvas.witness);
         let witness = witness.map(|witness| (witness.to_vec(), task.scores.of(witness)));
@@ -223,7 +232,8 @@ impl Matcher {
         fits.then_some(ids)
     }
 
-    /// Reads the ids of an answer: how many of them are the text, with a token that ends it, and whether it has ended.
+    /// Reads the ids of an answer: how many of them are the text, with a token that ends it, and whether it
+    /// has ended.
     fn read(&self, ids: &[TokenId], task: &Task<'_>) -> Result<(usize, bool), EngineError> {
         let mut state = self.state.clone();
         for (n_tokens, &id) in ids.iter().enumerate() {
@@ -287,8 +297,8 @@ impl Matcher {
     }
 }
 
-/// The best path, its score, and the most that others may have. First a search of few states, which shows what need not be followed, then one of at most
-/// `width` states at a position.
+/// The best path, its score, and the most that others may have. First a search of few states, which shows
+/// what need not be followed, then one of at most `width` states at a position.
 fn best_path<P: Paths>(
     paths: &mut P,
     start: P::State,

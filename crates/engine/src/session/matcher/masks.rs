@@ -1,7 +1,8 @@
 //! Masks of sessions: from the grammar's tables to the caller's words.
 //!
-//! There are two ways to get a mask. [`Matcher::fill_mask`] waits for locks and does the work. [`Matcher::try_fill_mask`] does
-//! neither, and returns `None` if either is needed: a thread that holds another lock, such as Python's, tries it first.
+//! There are two ways to get a mask. [`Matcher::fill_mask`] waits for locks and does the work.
+//! [`Matcher::try_fill_mask`] does neither, and returns `None` if either is needed: a thread that holds
+//! another lock, such as Python's, tries it first.
 
 use std::sync::Arc;
 
@@ -27,12 +28,12 @@ impl LastMask {
 }
 
 impl Matcher {
-    /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Says whether it has all
-    /// allowed tokens.
+    /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Says whether it has
+    /// all allowed tokens.
     ///
-    /// After the end of the text the end-of-sequence tokens are allowed: something for a sampler to take, though
-    /// [`accept_token`](Matcher::accept_token) refuses it. If there are none, the text has ended where it is complete and
-    /// nothing can follow, and then all tokens are allowed.
+    /// After the end of the text the end-of-sequence tokens are allowed: something for a sampler to take,
+    /// though [`accept_token`](Matcher::accept_token) refuses it. If there are none, the text has ended where
+    /// it is complete and nothing can follow, and then all tokens are allowed.
     ///
     /// Where a limit is reached, the mask has the tokens that are found within it, and is a bound.
     ///
@@ -43,9 +44,9 @@ impl Matcher {
     }
 
     /// [`fill_mask`](Matcher::fill_mask) in about so many units of work (some 20 ns each), whatever
-    /// [`MatcherConfig::mask_work`](crate::MatcherConfig::mask_work) says: for a mask with a deadline of its own. If
-    /// they do not suffice, the mask has the tokens that are proven by then (if there are none, one that takes more
-    /// work), and is a bound. [`accept_token`](Matcher::accept_token) takes each of them.
+    /// [`MatcherConfig::mask_work`](crate::MatcherConfig::mask_work) says: for a mask with a deadline of its
+    /// own. If they do not suffice, the mask has the tokens that are proven by then (if there are none, one
+    /// that takes more work), and is a bound. [`accept_token`](Matcher::accept_token) takes each of them.
     ///
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).
@@ -81,9 +82,9 @@ impl Matcher {
         Ok(())
     }
 
-    /// Removes the tokens from a mask after which the text cannot be completed. A limit on the tokens of a part, combined
-    /// with the texts that tokens can spell, can only be checked token by token. Few grammars and stop tokens need this.
-    /// Returns whether all tokens are left.
+    /// Removes the tokens from a mask after which the text cannot be completed. A limit on the tokens of a
+    /// part, combined with the texts that tokens can spell, can only be checked token by token. Few grammars
+    /// and stop tokens need this. Returns whether all tokens are left.
     fn without_dead_ends(&self, words: &mut [u32]) -> Result<bool, EngineError> {
         let vocabulary = self.grammar.vocabulary();
         let mut is_full = true;
@@ -117,8 +118,8 @@ impl Matcher {
         }
     }
 
-    /// Writes the tokens of `form` and those that its symbols stand for. Returns whether these are all. If `ends` are
-    /// given, no other tokens end the text.
+    /// Writes the tokens of `form` and those that its symbols stand for. Returns whether these are all. If
+    /// `ends` are given, no other tokens end the text.
     fn write(&self, form: &MaskForm, ends: Option<&[TokenId]>, words: &mut [u32]) -> bool {
         let vocabulary = self.grammar.vocabulary();
         let (words, rest) = words.split_at_mut(mask_words(vocabulary.n_vocab()));
@@ -134,9 +135,9 @@ impl Matcher {
         n_tokens as usize == vocabulary.n_vocab()
     }
 
-    /// [`fill_mask`](Matcher::fill_mask) without waiting or working: `None`, with `words` as it was, if the mask is not known
-    /// yet, another thread is using the grammar's tables, or the session needs a closer look (a limit on tokens, the end of
-    /// the text).
+    /// [`fill_mask`](Matcher::fill_mask) without waiting or working: `None`, with `words` as it was, if the
+    /// mask is not known yet, another thread is using the grammar's tables, or the session needs a closer
+    /// look (a limit on tokens, the end of the text).
     ///
     /// # Errors
     /// As [`fill_mask`](Matcher::fill_mask).

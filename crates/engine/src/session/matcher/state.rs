@@ -1,8 +1,8 @@
 //! Where a text is, and what may come next, in words.
 //!
-//! Characters that lead to the same configuration are one thing that may come next. So the words are those of the grammar's
-//! language, whatever it was written in, and no automaton is shown. A single character is followed as long as the grammar leaves
-//! no choice, or few: `t` is shown as `true`.
+//! Characters that lead to the same configuration are one thing that may come next. So the words are those of
+//! the grammar's language, whatever it was written in, and no automaton is shown. A single character is
+//! followed as long as the grammar leaves no choice, or few: `t` is shown as `true`.
 
 use maskwright_automata::ByteSet;
 use maskwright_grammar::{ExprId, RuleId, Symbol};
@@ -36,8 +36,8 @@ const MAX_RULES: usize = 32;
 const OTHERS: [&str; 5] = ["é", "ж", "あ", "中", "😀"];
 
 impl Matcher {
-    /// Where the text is, and what may come next, in words: the path in a JSON Schema's value and the keywords that limit it, or
-    /// the rules that are being read.
+    /// Where the text is, and what may come next, in words: the path in a JSON Schema's value and the
+    /// keywords that limit it, or the rules that are being read.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -75,8 +75,8 @@ impl Matcher {
         Ok(state)
     }
 
-    /// Takes what the session refuses from what may come next: the grammar allows more where keys and items must differ, or tokens are
-    /// limited.
+    /// Takes what the session refuses from what may come next: the grammar allows more where keys and items
+    /// must differ, or tokens are limited.
     fn keep_accepted(&self, state: &mut MatcherState) {
         state.next.retain_mut(|next| {
             let n_examples = next.examples.len();
@@ -96,8 +96,9 @@ impl Matcher {
         Ok(state.expected())
     }
 
-    /// What may come next, in words, the most useful first: texts between backticks, kinds of characters, or the names of a lexer's
-    /// terminals and of special tokens. "the end of the text" is the last entry where the text may end.
+    /// What may come next, in words, the most useful first: texts between backticks, kinds of characters, or
+    /// the names of a lexer's terminals and of special tokens. "the end of the text" is the last entry where
+    /// the text may end.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -171,7 +172,8 @@ fn next_texts(machine: &mut Machine, config: ConfigId) -> Result<Vec<StateNext>,
     Ok(texts.into_iter().map(text).chain(kinds).chain(blanks).collect())
 }
 
-/// How many characters must come before the terminal in progress can end, if there is one and they are several.
+/// How many characters must come before the terminal in progress can end, if there is one and they are
+/// several.
 fn least_characters(reader: &mut Reader, config: ConfigId) -> Result<Option<usize>, EngineError> {
     let Some(reader) = reader.bytes() else { return Ok(None) };
     let [first, rest @ ..] = reader.parser.configs.threads(config) else { return Ok(None) };
@@ -191,8 +193,8 @@ fn single(characters: &Characters) -> Option<u8> {
     characters.ascii.as_singleton().filter(|_| !characters.has_others)
 }
 
-/// Adds the texts that begin with `text`, after which the grammar is at `config`, up to where a terminal can end or any of many characters
-/// can come.
+/// Adds the texts that begin with `text`, after which the grammar is at `config`, up to where a terminal can
+/// end or any of many characters can come.
 fn follow(
     machine: &mut Machine,
     config: ConfigId,
@@ -235,8 +237,8 @@ fn begins_terminal(reader: &mut Reader, config: ConfigId) -> Result<bool, Engine
     Ok(false)
 }
 
-/// The characters that can come next, those together that lead to the same. A byte that is part of a character stands alone. Tokens that
-/// are named by id are left out.
+/// The characters that can come next, those together that lead to the same. A byte that is part of a
+/// character stands alone. Tokens that are named by id are left out.
 fn groups(machine: &mut Machine, config: ConfigId) -> Result<Vec<(Characters, ConfigId)>, EngineError> {
     let [mark, _] = symbol_text(0);
     let bytes = machine.reader.next_bytes(config)?;
@@ -349,7 +351,8 @@ impl Owners {
         owners
     }
 
-    /// The rules around a thread, the outermost first, as far as these are known; `None` if there are several ways out.
+    /// The rules around a thread, the outermost first, as far as these are known; `None` if there are several
+    /// ways out.
     fn around(&self, parser: &Parser, thread: &Thread) -> Option<Vec<RuleId>> {
         let mut rules = Vec::new();
         rules.extend(self.of_terminal(thread.terminal.index(), thread.next));

@@ -1,6 +1,7 @@
 //! Sessions with a limit on tokens, and how many tokens complete a text.
 //!
-//! Which tokens a limit leaves in a mask is `masks`; how a session follows a *witness*, the tokens of a completion that fits, is in `super`.
+//! Which tokens a limit leaves in a mask is `masks`; how a session follows a *witness*, the tokens of a
+//! completion that fits, is in `super`.
 
 use std::sync::Arc;
 
@@ -22,10 +23,12 @@ use crate::{EngineError, Error};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MatcherConfig {
-    /// The text is complete, end-of-sequence token included, after at most so many tokens. Each token of a mask leaves
-    /// enough for the rest of the text. Close to the limit a mask may lack tokens that would too; then it is a bound.
+    /// The text is complete, end-of-sequence token included, after at most so many tokens. Each token of a
+    /// mask leaves enough for the rest of the text. Close to the limit a mask may lack tokens that would too;
+    /// then it is a bound.
     pub max_tokens: Option<usize>,
-    /// Tokens that end the text, beside the vocabulary's own. They are refused until the text may end, and end it then.
+    /// Tokens that end the text, beside the vocabulary's own. They are refused until the text may end, and
+    /// end it then.
     pub stop_tokens: Vec<TokenId>,
     /// The work units of one mask, and of one call that accepts or checks tokens, instead of the compiler's
     /// [`Limits::mask_work`](crate::Limits::mask_work).
@@ -44,7 +47,8 @@ impl Matcher {
     ///
     /// # Errors
     /// If a stop token is out of range or the stop tokens leave no text; if `max_tokens` is too small
-    /// ([`Error::needed`] says which is not: from there on each is large enough); if a limit on work is reached.
+    /// ([`Error::needed`] says which is not: from there on each is large enough); if a limit on work is
+    /// reached.
     ///
     /// ```
     /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
@@ -82,11 +86,13 @@ impl Matcher {
         Ok(matcher)
     }
 
-    /// How many tokens complete the text at most, an end-of-sequence token included; 0 if it has ended. It is the length of a completion that is as
-    /// short as is easily found; its status says whether no other is shorter. Where the vocabulary has no end-of-sequence token, the end costs nothing.
+    /// How many tokens complete the text at most, an end-of-sequence token included; 0 if it has ended. It is
+    /// the length of a completion that is as short as is easily found; its status says whether no other is
+    /// shorter. Where the vocabulary has no end-of-sequence token, the end costs nothing.
     ///
     /// # Errors
-    /// If no tokens of the vocabulary spell the rest of any text, or no completion is found within the limits on work.
+    /// If no tokens of the vocabulary spell the rest of any text, or no completion is found within the limits
+    /// on work.
     pub fn tokens_to_finish(&self) -> Result<TokensToFinish, Error> {
         if self.is_terminated() {
             return Ok(TokensToFinish { n_tokens: 0, status: TokenCountStatus::Exact });
@@ -102,7 +108,8 @@ impl Matcher {
         Ok(TokensToFinish { n_tokens: n_tokens as usize, status })
     }
 
-    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says. The last token is the end-of-sequence token with the least id that may end this text, if the
+    /// A completion of the text of as many tokens as [`tokens_to_finish`](Matcher::tokens_to_finish) says.
+    /// The last token is the end-of-sequence token with the least id that may end this text, if the
     /// vocabulary has one.
     ///
     /// # Errors
@@ -135,8 +142,8 @@ impl Matcher {
         Ok(tokens)
     }
 
-    /// A completion within the limit: the one that the text at `state` is bound to, or the one that is found there. `None` if there is no limit, or
-    /// none fits.
+    /// A completion within the limit: the one that the text at `state` is bound to, or the one that is found
+    /// there. `None` if there is no limit, or none fits.
     pub(super) fn witness(&self, state: &State) -> Result<Option<Witness>, EngineError> {
         let Some(left) = self.tokens_left(state) else { return Ok(None) };
         if state.witness.is_some() {

@@ -1,12 +1,12 @@
 //! Masks of one masked position, in two stages.
 //!
-//! First the known text next to the position refutes tokens. Then *windows* prove tokens: the position and a few
-//! masked positions around it are open, and the rest is as in the witness. The proven tokens are the mask. If an
-//! exact mask is wanted, there is a question for each remaining token if these are few. If some are still open, a chart of the
-//! whole lattice decides them, up to the limit on work.
+//! First the known text next to the position refutes tokens. Then *windows* prove tokens: the position and a
+//! few masked positions around it are open, and the rest is as in the witness. The proven tokens are the
+//! mask. If an exact mask is wanted, there is a question for each remaining token if these are few. If some
+//! are still open, a chart of the whole lattice decides them, up to the limit on work.
 //!
-//! Without a reader of the language itself (the contextual lexer, items or keys that must differ), a session tries the tokens
-//! in the witness's place, and there is no chart.
+//! Without a reader of the language itself (the contextual lexer, items or keys that must differ), a session
+//! tries the tokens in the witness's place, and there is no chart.
 
 use maskwright_automata::Fuel;
 use maskwright_automata::meter::{self, Meter};
@@ -48,7 +48,8 @@ struct Found {
 }
 
 impl Solver {
-    /// The tokens that are proven for masked place `position`, packed to the model's width, and whether these are all.
+    /// The tokens that are proven for masked place `position`, packed to the model's width, and whether these
+    /// are all.
     ///
     /// # Errors
     /// If the judge fails other than by a limit.
@@ -199,7 +200,8 @@ impl Solver {
         Ok(())
     }
 
-    /// The tokens that can stand in the witness's place with all others as they are. The readers of more than the language say which cannot.
+    /// The tokens that can stand in the witness's place with all others as they are. The readers of more than
+    /// the language say which cannot.
     fn mask_by_session(
         &mut self,
         question: &Question,

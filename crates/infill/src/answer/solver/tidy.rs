@@ -1,8 +1,8 @@
-//! Makes the free text of a witness plain: nothing where nothing is needed, one space instead of other blanks and
-//! comments.
+//! Makes the free text of a witness plain: nothing where nothing is needed, one space instead of other blanks
+//! and comments.
 //!
-//! Searches put any ignored text between tokens, such as `/**/`. A change is kept only if the lexer reads all known text
-//! as the same tokens as before, and the judge accepts the result.
+//! Searches put any ignored text between tokens, such as `/**/`. A change is kept only if the lexer reads all
+//! known text as the same tokens as before, and the judge accepts the result.
 
 use std::ops::Range;
 
@@ -75,7 +75,8 @@ impl Solver {
         Ok(witness)
     }
 
-    /// The witness with `text` in a free place, if all that is known stays as it was read and the judge accepts it.
+    /// The witness with `text` in a free place, if all that is known stays as it was read and the judge
+    /// accepts it.
     fn exchanged(
         &mut self,
         question: &Question,
@@ -115,7 +116,8 @@ impl Solver {
         Ok(run.map(|run| run.start - free.start..run.end - free.start))
     }
 
-    /// The tokens that the parser gets of which some byte is known, with their texts; none where there is no lexer.
+    /// The tokens that the parser gets of which some byte is known, with their texts; none where there is no
+    /// lexer.
     fn known_tokens(
         &self,
         question: &Question,

@@ -1,18 +1,18 @@
 //! What one terminal says about one token, or about any text: the rows of infilling.
 //!
-//! A scan starts at a set of trie nodes (the text may be within a token already) with a residue, and reads on to
-//! the end of the token. It does not depend on the position, so it is computed once for a vocabulary and a grammar:
-//! a run of masked positions inside a JSON string is read by following [`Scan::entries`].
+//! A scan starts at a set of trie nodes (the text may be within a token already) with a residue, and reads on
+//! to the end of the token. It does not depend on the position, so it is computed once for a vocabulary and a
+//! grammar: a run of masked positions inside a JSON string is read by following [`Scan::entries`].
 //!
-//! Theorem (provenance). Let a node of the chart inside a token be the set V of trie nodes where the terminals read
-//! so far can end. Every v in V is reached by *every* path of the chart to that node. So a token w that leads from
-//! any v in V on to a useful place is a token that the position can take.
+//! Theorem (provenance). Let a node of the chart inside a token be the set V of trie nodes where the
+//! terminals read so far can end. Every v in V is reached by *every* path of the chart to that node. So a
+//! token w that leads from any v in V on to a useful place is a token that the position can take.
 //!
-//! Proof, by induction. Exits of a residue r at a boundary are what r reaches and accepts: all from the same r.
-//! Exits of a terminal from V are the union over V, and each v in V was reached by all paths. ∎
+//! Proof, by induction. Exits of a residue r at a boundary are what r reaches and accepts: all from the same
+//! r. Exits of a terminal from V are the union over V, and each v in V was reached by all paths. ∎
 //!
-//! This is why residues at one boundary stay apart and are not joined into sets: then only some members of V would
-//! belong to some paths, and marking them useful together would allow tokens without a completion.
+//! This is why residues at one boundary stay apart and are not joined into sets: then only some members of V
+//! would belong to some paths, and marking them useful together would allow tokens without a completion.
 
 use std::sync::Arc;
 
@@ -144,8 +144,8 @@ impl Tables {
         Ok(scan)
     }
 
-    /// The shortest text of at least one byte that leads from a residue to another, or to one that accepts. There
-    /// is one: the scan that made the crossing found it.
+    /// The shortest text of at least one byte that leads from a residue to another, or to one that accepts.
+    /// There is one: the scan that made the crossing found it.
     pub(crate) fn shortest_text(
         &self,
         from: ResidueId,

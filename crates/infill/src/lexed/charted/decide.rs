@@ -1,7 +1,7 @@
 //! Which tokens one masked position can take, of a set of tokens in doubt.
 //!
-//! A chart is made outwards from the position ([`Chart::advance_focus`]): once one of its edges is marked, the edge's
-//! tokens are allowed and no longer in doubt.
+//! A chart is made outwards from the position ([`Chart::advance_focus`]): once one of its edges is marked,
+//! the edge's tokens are allowed and no longer in doubt.
 //!
 //! [`Chart::advance_focus`]: crate::chart::Chart::advance_focus
 
@@ -44,8 +44,8 @@ impl Taking {
 }
 
 impl Charted {
-    /// Moves tokens that position `position` can take from `asked` to `allowed`; whether all of the tokens that are left can
-    /// not be taken. Stops when no token is in doubt, or after about `patience` facts.
+    /// Moves tokens that position `position` can take from `asked` to `allowed`; whether all of the tokens
+    /// that are left can not be taken. Stops when no token is in doubt, or after about `patience` facts.
     ///
     /// The chart must be new, or have been used for the same position, and is of no other use afterwards.
     ///
@@ -95,8 +95,9 @@ impl Charted {
         }
     }
 
-    /// Takes out of the graph what is on no path that the grammar's approximation lets pass and, if the graph `has_all` texts of the
-    /// lattice, out of `asked` the tokens of the position that are on none. The chart must be new.
+    /// Takes out of the graph what is on no path that the grammar's approximation lets pass and, if the graph
+    /// `has_all` texts of the lattice, out of `asked` the tokens of the position that are on none. The chart
+    /// must be new.
     ///
     /// # Errors
     /// If a limit is reached.

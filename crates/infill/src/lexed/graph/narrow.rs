@@ -1,12 +1,12 @@
 //! The narrow graph: a part of a lattice's graph with few nodes between masked positions.
 //!
-//! Inside a run of masked positions the lexer can be in the middle of nearly anything. That makes the whole graph
-//! large, and is hardly ever needed to fill the run. The *narrow* graph reads masked positions by walks (`walks`):
-//! inside a run it has the clear boundary, and hypotheses that can continue without limit (a name, a comment). Of a
-//! long run only the positions next to its ends give the parser anything.
+//! Inside a run of masked positions the lexer can be in the middle of nearly anything. That makes the whole
+//! graph large, and is hardly ever needed to fill the run. The *narrow* graph reads masked positions by walks
+//! (`walks`): inside a run it has the clear boundary, and hypotheses that can continue without limit (a name,
+//! a comment). Of a long run only the positions next to its ends give the parser anything.
 //!
-//! All its paths stand for paths of the whole graph, by the theorem of [`crate::lexed::tables::clear`]. So a text that it has
-//! is a text of the lattice. A text that it lacks may still exist.
+//! All its paths stand for paths of the whole graph, by the theorem of [`crate::lexed::tables::clear`]. So a
+//! text that it has is a text of the lattice. A text that it lacks may still exist.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Tabs, blanks_after};
@@ -47,8 +47,8 @@ pub(crate) enum Reading {
     Silent,
 }
 
-/// How the narrow graph reads each position; `None` if the lattice has other pieces than texts and tokens. Position `focus` is read as
-/// a whole, from boundaries that are apart to any, or is known.
+/// How the narrow graph reads each position; `None` if the lattice has other pieces than texts and tokens.
+/// Position `focus` is read as a whole, from boundaries that are apart to any, or is known.
 pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading>> {
     let is_token = |step: &Step| matches!(step.0, Piece::Token);
     let mut readings: Vec<Reading> = Vec::with_capacity(steps.len());
@@ -85,15 +85,16 @@ pub(crate) fn narrow(steps: &[Step], focus: Option<usize>) -> Option<Vec<Reading
     Some(readings)
 }
 
-/// The readings of a lattice with any text under indentation, in which lines of that are as wide as usual; `None` if there is no
-/// such text.
+/// The readings of a lattice with any text under indentation, in which lines of that are as wide as usual;
+/// `None` if there is no such text.
 pub(crate) fn usual(steps: &[Step]) -> Option<Vec<Reading>> {
     let read = |(piece, _): &Step| if matches!(piece, Piece::Free) { Reading::Inner } else { Reading::Whole };
     let readings: Vec<Reading> = steps.iter().map(read).collect();
     readings.contains(&Reading::Inner).then_some(readings)
 }
 
-/// The widths of the lines whose beginnings are known, or known up to a masked position, and some more; sorted.
+/// The widths of the lines whose beginnings are known, or known up to a masked position, and some more;
+/// sorted.
 pub(crate) fn usual_widths(steps: &[Step], tabs: Tabs) -> Vec<u32> {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     let mut width = None;

@@ -1,9 +1,9 @@
-//! The grammar's approximation over a lexer's graph: which states can read on at a node, and which edges are on no
-//! path.
+//! The grammar's approximation over a lexer's graph: which states can read on at a node, and which edges are
+//! on no path.
 //!
-//! Both are fixpoints, one from the goals to the beginning and one from the beginning to the goals. Positions are
-//! taken in order. A second pass over a position is needed only where edges lead back to earlier nodes of it, as in
-//! pieces of any text.
+//! Both are fixpoints, one from the goals to the beginning and one from the beginning to the goals. Positions
+//! are taken in order. A second pass over a position is needed only where edges lead back to earlier nodes of
+//! it, as in pieces of any text.
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{ExprId, RuleId};
@@ -26,8 +26,8 @@ impl Graph {
         self.futures.get(node as usize).is_none_or(|&future| tables.may_go_on(future, rule, state))
     }
 
-    /// Computes which states of the grammar's approximation can read on at each node, from the end to the beginning. Nodes where none
-    /// may are dead.
+    /// Computes which states of the grammar's approximation can read on at each node, from the end to the
+    /// beginning. Nodes where none may are dead.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -50,7 +50,8 @@ impl Graph {
                         .map_err(|error| InfillError::work(position, error))?;
                     let mut all = self.futures[node as usize];
                     for &Edge { to, label, .. } in &self.edges[start as usize..end as usize] {
-                        // Within a position edges mostly lead to nodes that were made later, and those are done.
+                        // Within a position edges mostly lead to nodes that were made later, and those are
+                        // done.
                         goes_back |= self.leads_back(node, to);
                         let behind = self.futures[to as usize];
                         if behind != StatesId::NONE {
@@ -77,7 +78,8 @@ impl Graph {
         Ok(())
     }
 
-    /// Removes the edges that are on no path from the beginning to a goal that the grammar's approximation lets pass.
+    /// Removes the edges that are on no path from the beginning to a goal that the grammar's approximation
+    /// lets pass.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -1,17 +1,17 @@
 //! The clear boundary: one node that stands for many boundaries between masked positions.
 //!
-//! After a token of the lexer, guards watch that the token does not continue: after a name no letter may follow,
-//! after `+` no `=`. That matters little to a masked position, since for nearly every terminal the vocabulary has
-//! some token that may stand there (` x` instead of `x`). The *clear boundary* stands for a set of such boundaries.
-//! It has a walk (see `walks`) iff each of them has it, by any token.
+//! After a token of the lexer, guards watch that the token does not continue: after a name no letter may
+//! follow, after `+` no `=`. That matters little to a masked position, since for nearly every terminal the
+//! vocabulary has some token that may stand there (` x` instead of `x`). The *clear boundary* stands for a
+//! set of such boundaries. It has a walk (see `walks`) iff each of them has it, by any token.
 //!
-//! Theorem. If the walks (w₁, clear), …, (wₙ, h) form a path from the clear boundary, then from each boundary that it
-//! stands for n tokens lead to h and give the parser w₁ … wₙ.
+//! Theorem. If the walks (w₁, clear), …, (wₙ, h) form a path from the clear boundary, then from each boundary
+//! that it stands for n tokens lead to h and give the parser w₁ … wₙ.
 //!
 //! Proof. By induction: each of its boundaries has a token for w₁ that leads to another of its boundaries. ∎
 //!
-//! Which boundaries it stands for is a choice: those that follow single terminals, except the ones that would cost
-//! too many walks (after a line comment only a line end can follow).
+//! Which boundaries it stands for is a choice: those that follow single terminals, except the ones that would
+//! cost too many walks (after a line comment only a line end can follow).
 
 use std::cmp::Reverse;
 
@@ -75,8 +75,8 @@ impl Clear {
     }
 }
 
-/// The boundary without guards in whose state of the lexer most terminals leave it. That of the start is another one if something looks
-/// back there.
+/// The boundary without guards in whose state of the lexer most terminals leave it. That of the start is
+/// another one if something looks back there.
 fn usual(from_start: &[Walk], tables: &mut LexedTables) -> Result<HypothesisId, InfillError> {
     let mut terminals: FxHashMap<HypothesisId, FxHashSet<TerminalId>> = FxHashMap::default();
     for (labels, to) in from_start {
@@ -90,8 +90,8 @@ fn usual(from_start: &[Walk], tables: &mut LexedTables) -> Result<HypothesisId, 
     Ok(usual.map_or(tables.hypotheses.start, |(_, Reverse(boundary))| boundary))
 }
 
-/// By terminal that a token can be as a whole, the best boundary after it with the same state of the lexer as `base`: a member, or
-/// one with few guards.
+/// By terminal that a token can be as a whole, the best boundary after it with the same state of the lexer as
+/// `base`: a member, or one with few guards.
 fn preferred(
     walks: &[Walk],
     base: HypothesisId,

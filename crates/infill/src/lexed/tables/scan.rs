@@ -1,10 +1,11 @@
-//! What one hypothesis of the lexer says about one token, or about any text: the rows of infilling lexed grammars.
+//! What one hypothesis of the lexer says about one token, or about any text: the rows of infilling lexed
+//! grammars.
 //!
-//! A scan starts at a set of trie nodes (the text may already be inside a token of the vocabulary), and stops where a
-//! token of the lexer ends, or the token of the vocabulary does. It does not depend on the position, so it is
-//! computed once for a vocabulary and a grammar. A *leap* is such a stop inside a token of the vocabulary. The
-//! theorem of `bytes/tables/scan.rs` holds here too: every path to a set of trie nodes reaches each of its nodes, so all
-//! tokens after a leap can be taken.
+//! A scan starts at a set of trie nodes (the text may already be inside a token of the vocabulary), and stops
+//! where a token of the lexer ends, or the token of the vocabulary does. It does not depend on the position,
+//! so it is computed once for a vocabulary and a grammar. A *leap* is such a stop inside a token of the
+//! vocabulary. The theorem of `bytes/tables/scan.rs` holds here too: every path to a set of trie nodes
+//! reaches each of its nodes, so all tokens after a leap can be taken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,7 +35,8 @@ pub(crate) struct TokenScan {
 /// Where a hypothesis can be after any text of at least one byte. The lists are sorted and distinct.
 #[derive(Debug)]
 pub(crate) struct FreeScan {
-    /// A token of the lexer ends, at a boundary; each with the boundary before what is ignored, if the leap has that.
+    /// A token of the lexer ends, at a boundary; each with the boundary before what is ignored, if the leap
+    /// has that.
     pub(crate) exits: Vec<(Leap, HypothesisId)>,
     /// The token continues.
     pub(crate) inside: Vec<HypothesisId>,
@@ -47,8 +49,9 @@ struct Found {
     ends: FxHashMap<Leap, Vec<TokenId>>,
 }
 
-/// What was found below one of the nodes next to the trie's root, where a token of the lexer was in progress. Hypotheses that
-/// differ in what they watch differ no more after a byte or two, so parts are met again and again, by many hypotheses.
+/// What was found below one of the nodes next to the trie's root, where a token of the lexer was in progress.
+/// Hypotheses that differ in what they watch differ no more after a byte or two, so parts are met again and
+/// again, by many hypotheses.
 #[derive(Debug)]
 pub(crate) struct Part {
     exits: Vec<(Leap, Box<[TrieNodeId]>)>,
@@ -155,7 +158,8 @@ impl LexedTables {
         Ok((found, parts))
     }
 
-    /// Adds what one more byte from `node` does to `hypothesis` to `found`, and where the token of the lexer continues to `within`.
+    /// Adds what one more byte from `node` does to `hypothesis` to `found`, and where the token of the lexer
+    /// continues to `within`.
     fn read_byte(
         &mut self,
         node: TrieNodeId,
@@ -203,8 +207,8 @@ impl LexedTables {
         Ok(part)
     }
 
-    /// Walks trie and lexer together, below each of `starts`. A subtree whose bytes all do nothing to the hypothesis is not stepped
-    /// through.
+    /// Walks trie and lexer together, below each of `starts`. A subtree whose bytes all do nothing to the
+    /// hypothesis is not stepped through.
     fn walk(
         &mut self,
         starts: &[TrieNodeId],
@@ -242,8 +246,8 @@ impl LexedTables {
     /// What the token in progress can reach by any text of at least one byte: the leaps at its ends, and the
     /// hypotheses within it.
     ///
-    /// Within any text something that is ignored can always be put after a token, so the many ends with guards can be one
-    /// (`separators`).
+    /// Within any text something that is ignored can always be put after a token, so the many ends with
+    /// guards can be one (`separators`).
     ///
     /// Widths of lines up to `counted` are counted, or none are.
     ///
@@ -332,7 +336,8 @@ impl LexedTables {
         Ok(text)
     }
 
-    /// The shortest text of at least one byte that leads from a hypothesis to `leap`. There is one: a scan found it.
+    /// The shortest text of at least one byte that leads from a hypothesis to `leap`. There is one: a scan
+    /// found it.
     fn shortest_text(
         &mut self,
         from: HypothesisId,

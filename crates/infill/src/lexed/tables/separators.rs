@@ -1,22 +1,23 @@
 //! Ignored text that can follow a token so that no guard of the token matters any more.
 //!
-//! After a token, *guards* watch that it does not continue, so there are as many boundaries as sets of guards. In a
-//! piece of any text something ignored, such as a blank, can follow each token; then only the guard of the blank is
-//! left. So of all boundaries in one state of the lexer, such a piece needs only the one without guards, the
-//! *unguarded* boundary U.
+//! After a token, *guards* watch that it does not continue, so there are as many boundaries as sets of
+//! guards. In a piece of any text something ignored, such as a blank, can follow each token; then only the
+//! guard of the blank is left. So of all boundaries in one state of the lexer, such a piece needs only the
+//! one without guards, the *unguarded* boundary U.
 //!
-//! Theorem. Let B be a boundary, w ignored tokens, and R the hypotheses that w leads to from B. Suppose R simulates
-//! U: each step from U, by any byte and with any label, R can make too, to hypotheses that again simulate the target;
-//! and where the text may end after U, it may end after R. Then the texts of all paths from U have their labels after
-//! B and w too. And no reading of B is lost by taking U in its place.
+//! Theorem. Let B be a boundary, w ignored tokens, and R the hypotheses that w leads to from B. Suppose R
+//! simulates U: each step from U, by any byte and with any label, R can make too, to hypotheses that again
+//! simulate the target; and where the text may end after U, it may end after R. Then the texts of all paths
+//! from U have their labels after B and w too. And no reading of B is lost by taking U in its place.
 //!
-//! Proof. The first by induction over the bytes. For the second, U and B differ in guards alone, and guards only ever
-//! refute. ∎
+//! Proof. The first by induction over the bytes. For the second, U and B differ in guards alone, and guards
+//! only ever refute. ∎
 //!
-//! A blank after a blank is one token with it, so R has to be more than the boundary at the end of w: what is in
-//! progress there as well.
+//! A blank after a blank is one token with it, so R has to be more than the boundary at the end of w: what is
+//! in progress there as well.
 //!
-//! In the same way an ignored token need not be read at all if the place where it began simulates what follows it.
+//! In the same way an ignored token need not be read at all if the place where it began simulates what
+//! follows it.
 
 use std::collections::VecDeque;
 
@@ -35,8 +36,8 @@ const MAX_TRIED: usize = 8;
 const MAX_PAIRS: usize = 64;
 
 impl LexedTables {
-    /// The unguarded boundary that something ignored leads to from `boundary`, and a shortest such text; `None` if there
-    /// is none, or none is found soon.
+    /// The unguarded boundary that something ignored leads to from `boundary`, and a shortest such text;
+    /// `None` if there is none, or none is found soon.
     ///
     /// # Errors
     /// If a limit is reached.
@@ -57,7 +58,8 @@ impl LexedTables {
         Ok(found)
     }
 
-    /// Whether an ignored token that leads from one boundary to another need not be read: all that comes after it can come in its place.
+    /// Whether an ignored token that leads from one boundary to another need not be read: all that comes
+    /// after it can come in its place.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -1,15 +1,15 @@
 //! What one token of the vocabulary can do to a hypothesis: the *walks* from it.
 //!
-//! A walk is the sequence of terminals that a token gives the parser, and the hypothesis after it. Many tokens share
-//! a walk, and a masked position can take any of them. A few walks are enough to find a text:
+//! A walk is the sequence of terminals that a token gives the parser, and the hypothesis after it. Many
+//! tokens share a walk, and a masked position can take any of them. A few walks are enough to find a text:
 //!
-//! * between two masked positions those to a *clear* boundary (`clear`), and into what can continue without limit (a
-//!   name, a comment, a quoted text): [`Walks::inner`]. Next to the position that a question is about, some more
-//!   ([`Walks::open`], [`Walks::near`]);
+//! * between two masked positions those to a *clear* boundary (`clear`), and into what can continue without
+//!   limit (a name, a comment, a quoted text): [`Walks::inner`]. Next to the position that a question is
+//!   about, some more ([`Walks::open`], [`Walks::near`]);
 //! * before known text all: [`Walks::last`].
 //!
-//! A graph of such walks is a part of the graph of a lattice, so what is possible in it is possible. What is not in
-//! it may still be possible. Walks are made once for a vocabulary and a grammar.
+//! A graph of such walks is a part of the graph of a lattice, so what is possible in it is possible. What is
+//! not in it may still be possible. Walks are made once for a vocabulary and a grammar.
 
 use std::sync::Arc;
 
@@ -63,7 +63,8 @@ pub(crate) struct WalkNode {
 }
 
 impl WalkTree {
-    /// The tree of sorted walks; of those that end within a token of the lexer, all terminals have ended before.
+    /// The tree of sorted walks; of those that end within a token of the lexer, all terminals have ended
+    /// before.
     fn new(walks: &[(&[TerminalId], HypothesisId)], hypotheses: &Hypotheses) -> WalkTree {
         let mut tree = WalkTree { nodes: vec![WalkNode::default()] };
         let mut known: FxHashMap<(u32, TerminalId), u32> = FxHashMap::default();
@@ -130,8 +131,9 @@ impl LexedTables {
         Ok(walks)
     }
 
-    /// Whether a walk may lead into a token in progress while tokens before it are watched. With indentation a comment at the end of a text
-    /// is one, after which no newline may come; elsewhere there are as many as ways to read comments as something else.
+    /// Whether a walk may lead into a token in progress while tokens before it are watched. With indentation
+    /// a comment at the end of a text is one, after which no newline may come; elsewhere there are as many as
+    /// ways to read comments as something else.
     fn goes_on_watched(&mut self, to: HypothesisId) -> Result<bool, InfillError> {
         Ok(self.hypotheses.tables().layout.is_some()
             && (self.hypotheses.is_steady(to)? || self.hypotheses.is_nearly_steady(to)?))
@@ -170,8 +172,8 @@ impl LexedTables {
         Ok(all)
     }
 
-    /// A token that does a walk from a hypothesis, and the hypothesis after it. If the walk leads to the clear boundary, that is
-    /// one of those that it stands for. `None` if there is no such token.
+    /// A token that does a walk from a hypothesis, and the hypothesis after it. If the walk leads to the
+    /// clear boundary, that is one of those that it stands for. `None` if there is no such token.
     ///
     /// # Errors
     /// If a limit is reached.

@@ -1,14 +1,15 @@
 //! Gives real widths to lines whose width is free.
 //!
 //! Lines of any text may have any width. Those that are wider than all lines of the other pieces can be
-//! ([`Graph::counted`](crate::lexed::graph::Graph)) are all [`WIDE`] in the graph: of two, either may be the wider
-//! one, or they may be equal.
+//! ([`Graph::counted`](crate::lexed::graph::Graph)) are all [`WIDE`] in the graph: of two, either may be the
+//! wider one, or they may be equal.
 //!
 //! Theorem. A path whose contexts fit has a text with real widths.
 //!
-//! Proof. Each wide line has some any text in which a blank can be repeated (free scans require that), since the
-//! other pieces have no line that wide. So each can have any width that is great enough: blocks get greater widths
-//! the deeper they are, and other lines get the width of the block that the path has them in. ∎
+//! Proof. Each wide line has some any text in which a blank can be repeated (free scans require that), since
+//! the other pieces have no line that wide. So each can have any width that is great enough: blocks get
+//! greater widths the deeper they are, and other lines get the width of the block that the path has them in.
+//! ∎
 //!
 //! This module does that to a text that a path was made to.
 
@@ -22,7 +23,8 @@ use crate::lattice::{Filling, Piece, Step};
 use crate::lexed::graph::{Crossing, Edge, Graph};
 use crate::lexed::tables::LexedTables;
 
-/// The least number of widths that are counted beside any text, and the greatest width that lines can have there.
+/// The least number of widths that are counted beside any text, and the greatest width that lines can have
+/// there.
 const MIN_COUNTED: u32 = 4;
 const MAX_COUNTED: u32 = 4_096;
 
@@ -45,7 +47,8 @@ pub(crate) struct LineEnds {
 }
 
 impl LineEnds {
-    /// Takes in the next edge, what it reads, if that is known, and the number of the filling that this is, if it is any text.
+    /// Takes in the next edge, what it reads, if that is known, and the number of the filling that this is,
+    /// if it is any text.
     pub(crate) fn pass(
         &mut self,
         edge: Edge,
@@ -108,7 +111,8 @@ impl LineEnds {
     }
 }
 
-/// Puts `n` blanks into one of the texts of `candidates`: after a blank if there is one, else after a newline character.
+/// Puts `n` blanks into one of the texts of `candidates`: after a blank if there is one, else after a newline
+/// character.
 fn put_blanks(fillings: &mut [Filling], candidates: &[usize], n: usize) {
     let place = |bytes: &[u8]| {
         let line = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -149,7 +153,8 @@ fn text_of(steps: &[Step], fillings: &[Filling], tables: &LexedTables) -> Vec<u8
 }
 
 impl LexedTables {
-    /// A number that is at least as great as lines without any text of a free piece are wide; [`MAX_WIDTH`] if there is no such piece.
+    /// A number that is at least as great as lines without any text of a free piece are wide; [`MAX_WIDTH`]
+    /// if there is no such piece.
     ///
     /// # Errors
     /// If that is more than can be counted.

@@ -32,8 +32,8 @@ impl<'a> Sessions<'a> {
         Sessions { session, task, mask: Mask::new(session.grammar.vocabulary().n_vocab()) }
     }
 
-    /// Adds the states after `tokens`, the best `most` of those that are allowed; `left` tokens may follow. Returns the score of the best token that is
-    /// left out because of `most`.
+    /// Adds the states after `tokens`, the best `most` of those that are allowed; `left` tokens may follow.
+    /// Returns the score of the best token that is left out because of `most`.
     fn after(
         &self,
         state: &State,
@@ -62,7 +62,8 @@ impl<'a> Sessions<'a> {
         })
     }
 
-    /// The tokens of the mask that are not among `tried`: the best ones with their scores, and a bound on the others.
+    /// The tokens of the mask that are not among `tried`: the best ones with their scores, and a bound on the
+    /// others.
     fn others(
         &mut self,
         state: &State,
