@@ -9,6 +9,8 @@
 //! * Every source file opens with `//!`.
 //! * No source file has more than [`MAX_LINES`] lines.
 //! * ARCHITECTURE.md names every crate.
+//! * Paths that pages and comments name exist, and comments have lines of at most 110 columns (`prose`).
+//! * No crate has more lines of code than recorded (`weight`).
 //! * Examples on the pages of `maskwright` name no other crate (`examples`).
 
 use std::collections::BTreeMap;
@@ -18,7 +20,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::commands::{capture, cargo, root};
-use crate::{examples, structure};
+use crate::{examples, prose, structure, weight};
 
 /// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -165,6 +167,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let sources = sources()?;
     check_sources(&sources, &mut findings);
     structure::check(&packages, &sources, &mut findings)?;
+    prose::check(&sources, &mut findings)?;
+    weight::check(&sources, &mut findings)?;
     let library = LAYERS.iter().find(|(name, _)| *name == "maskwright").map_or(&[][..], |(_, below)| below);
     let folders: Vec<&str> = library.iter().filter_map(|name| name.strip_prefix("maskwright-")).collect();
     let n_examples = examples::check(&sources, &folders, &mut findings)?;
@@ -272,7 +276,7 @@ fn check_layers(packages: &[Value], findings: &mut Vec<String>) {
 }
 
 /// All source files: paths in the project, and what is in them.
-fn sources() -> anyhow::Result<Vec<(String, String)>> {
+pub(crate) fn sources() -> anyhow::Result<Vec<(String, String)>> {
     let root = root();
     let mut files = Vec::new();
     for folder in ["crates", "python", "research", "xtask"] {

@@ -1,9 +1,9 @@
 //! GGUF files: metadata, and where each tensor lies.
 //!
-//! The format (the ggml project's `docs/gguf.md`): magic, version, counts, key-value pairs, tensor entries,
-//! padding, data; everything little-endian. A vocabulary is in the metadata; a model is in both parts. This
-//! module knows neither: `Tokenizer::from_gguf` and the crate `maskwright-models` read what they need through
-//! [`GgufFile`].
+//! The format (described by the ggml project in its docs): magic, version, counts, key-value pairs, tensor
+//! entries, padding, data; everything little-endian. A vocabulary is in the metadata; a model is in both
+//! parts. This module knows neither: `Tokenizer::from_gguf` and the crate `maskwright-models` read what they
+//! need through [`GgufFile`].
 //!
 //! Files are untrusted: nothing is allocated only because the file announces a size. Counts and text have
 //! limits, an array is skipped and read when it is asked for, and every length is checked against the length

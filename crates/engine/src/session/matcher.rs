@@ -24,7 +24,6 @@ pub use likeliest::{Likeliest, LikeliestConfig, LikeliestStatus, OfCanvas};
 pub use within::MatcherConfig;
 
 use bounded::{Shown, all, unless_out_of_work};
-use masks::LastMask;
 
 use super::engine_grammar::EngineGrammar;
 use super::machine::Machine;
@@ -32,7 +31,7 @@ use super::shared_machine::SharedMachine;
 use super::state::{State, Witness};
 use crate::ground::{Readings, text_prefix, written};
 use crate::parser::ConfigId;
-use crate::{EngineError, Error};
+use crate::{EngineError, Error, MaskStatus};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
@@ -58,6 +57,13 @@ pub struct Matcher {
     /// The last mask, if work is limited.
     shown: Option<Arc<Shown>>,
     history: Option<Arc<Step>>,
+}
+
+/// What is known of the last mask.
+#[derive(Clone, Copy, Debug)]
+struct LastMask {
+    status: MaskStatus,
+    is_full: bool,
 }
 
 /// An accepted token (or run of bytes), and what was before it. A persistent list, so that forks share it.
@@ -148,7 +154,7 @@ impl Matcher {
             grammar: grammar.clone(),
             state: machine.start().clone(),
             machine,
-            last_mask: LastMask::NONE,
+            last_mask: LastMask { status: MaskStatus::Exact, is_full: false },
             is_broken: AtomicBool::new(false),
             max_tokens: None,
             must_spell: grammar.must_spell(),

@@ -8,24 +8,12 @@ use std::sync::Arc;
 
 use maskwright_vocabulary::{Mask, TokenId, mask_insert, mask_words};
 
-use super::Matcher;
+use super::{LastMask, Matcher};
 use crate::ground::{MaskBuilder, MaskForm, MaskWithin};
 use crate::parser::ConfigId;
 use crate::session::machine::Machine;
 use crate::session::state::Witness;
 use crate::{EngineError, Error, MaskStatus};
-
-/// What is known of the last mask.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LastMask {
-    status: MaskStatus,
-    is_full: bool,
-}
-
-impl LastMask {
-    /// No mask was asked for yet.
-    pub(super) const NONE: LastMask = LastMask { status: MaskStatus::Exact, is_full: false };
-}
 
 impl Matcher {
     /// Writes the mask over `words`, packed 32 tokens to a word; extra words are cleared. Says whether it has
