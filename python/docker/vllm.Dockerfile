@@ -8,7 +8,7 @@ FROM rust:1-bookworm AS wheel
 RUN apt-get update && apt-get install -y --no-install-recommends python3-pip && rm -rf /var/lib/apt/lists/*
 COPY . /maskwright
 RUN pip install --break-system-packages "maturin>=1.9,<2" \
-    && maturin build --release --manifest-path /maskwright/python/Cargo.toml --out /wheels
+    && maturin build --profile dist --manifest-path /maskwright/python/Cargo.toml --out /wheels
 
 FROM vllm/vllm-openai:v0.33.0
 COPY --from=wheel /wheels /wheels

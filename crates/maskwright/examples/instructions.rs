@@ -1,10 +1,11 @@
 //! A small fixed set of grammars and texts, read once each: what `cargo xtask bench instructions` counts the
 //! instructions of.
 //!
-//! `instructions TOKENIZER` prints a line `CASE PHASE` for each measured part, in their order; each lies
-//! between two calls of [`boundary`]. Every case has a compiler of its own, so that none finds what another
-//! has left; texts are cut into the longest tokens, so that they are the same whoever cuts them. Masks are
-//! checked: each has the token that comes next.
+//! `instructions [TOKENIZER]` prints a line `CASE PHASE` for each measured part, in their order; each lies
+//! between two calls of [`boundary`]. Without a tokenizer the vocabulary is [made up](made_up): the same
+//! everywhere. Every case has a compiler of its own, so that none finds what another has left; texts are cut
+//! into the longest tokens, so that they are the same whoever cuts them. Masks are checked: each has the
+//! token that comes next.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -36,8 +37,10 @@ struct Case {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let tokenizer = std::env::args().nth(1).ok_or("usage: instructions TOKENIZER")?;
-    let tokenizer = Tokenizer::from_file(tokenizer.as_ref(), &TokenizerOptions::default())?;
+    let tokenizer = match std::env::args().nth(1) {
+        Some(file) => Tokenizer::from_file(file.as_ref(), &TokenizerOptions::default())?,
+        None => made_up()?,
+    };
     let ids = ids(&tokenizer);
     for case in cases() {
         let tokens = cut(case.text.as_bytes(), &ids)?;
@@ -57,6 +60,43 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// A vocabulary like those of models, of 32,000 tokens: all bytes, numbers, punctuation as JSON and programs
+/// have it, runs of blanks, and words of syllables, with and without a blank before them.
+fn made_up() -> Result<Tokenizer, maskwright::Error> {
+    let mut tokens: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+    let mut add = |token: String| {
+        if token.len() > 1 {
+            tokens.push(token.into_bytes());
+        }
+    };
+    (10..1_000).for_each(|number: u32| add(number.to_string()));
+    (2..32).for_each(|n| add(" ".repeat(n)));
+    (0..16).for_each(|n| add(format!("\n{}", " ".repeat(n))));
+    let marks = ["{", "}", "[", "]", "(", ")", "\"", ":", ",", ";", "=", "+", "-", ".", "/", "\\", "_", " "];
+    for first in marks {
+        for second in marks {
+            add(format!("{first}{second}"));
+            ["\"", "}", "]", ")", " ", "\n"].iter().for_each(|third| add(format!("{first}{second}{third}")));
+        }
+    }
+    let syllables: Vec<String> = ["", "b", "d", "f", "l", "m", "n", "p", "r", "s", "t", "th"]
+        .iter()
+        .flat_map(|before| ["a", "e", "i", "o", "u"].map(|vowel| format!("{before}{vowel}")))
+        .flat_map(|open| ["", "n", "r", "s", "t"].map(|after| format!("{open}{after}")))
+        .collect();
+    for first in &syllables {
+        [first.clone(), format!(" {first}"), first.to_uppercase()].into_iter().for_each(&mut add);
+        for second in syllables.iter().step_by(7) {
+            [format!("{first}{second}"), format!(" {first}{second}")].into_iter().for_each(&mut add);
+        }
+    }
+    tokens.sort_unstable();
+    tokens.dedup();
+    let end = TokenId(tokens.len() as u32);
+    tokens.push(b"</s>".to_vec());
+    Tokenizer::from_tokens(tokens, &[end])
 }
 
 /// Where a measured part begins and where it ends.

@@ -77,7 +77,7 @@ fn build_python() -> anyhow::Result<Vec<(PathBuf, u64)>> {
         run(maturin.args(["--manifest-path", "python/Cargo.toml", "--out"]).arg(&folder))
     };
     // `pypi` refuses a wheel that needs libraries beyond what its tag promises.
-    maturin(&["build", "--release", "--locked", "--compatibility", "pypi"])?;
+    maturin(&["build", "--profile", "dist", "--locked", "--compatibility", "pypi"])?;
     maturin(&["sdist"])?;
     let files = std::fs::read_dir(&folder).context("maturin made no folder")?;
     let mut built = files.map(|entry| sized(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
