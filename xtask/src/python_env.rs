@@ -76,8 +76,8 @@ pub(crate) fn with_package() -> anyhow::Result<PathBuf> {
     Environment::with("python-env", &PACKAGES)?.with_package(&[])
 }
 
-/// The virtual environment of the benchmarks, with the package as it is shipped (the profile `dist`) and `peers` from their
-/// packages.
+/// The virtual environment of the benchmarks, with the package as it is shipped (the profile `dist`) and
+/// `peers` from their packages.
 pub(crate) fn with_peers(peers: &[&str]) -> anyhow::Result<PathBuf> {
     Environment::with("bench-env", &[&PACKAGES, peers].concat())?.with_package(&["--profile", "dist"])
 }

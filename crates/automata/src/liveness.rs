@@ -27,6 +27,9 @@ use crate::{AutomatonError, Fuel, meter};
 /// Node visits of a search between two pauses, in which others may use the residues.
 const SLICE: u64 = 1 << 12;
 
+/// Node visits of a search that take as long as a unit of work, where all is known that they lead to.
+const VISITS_PER_UNIT: u64 = 2;
+
 /// What searches walk on.
 pub(crate) struct Residues {
     pub(crate) arena: Arena,
@@ -278,7 +281,8 @@ impl SearchFuel {
     /// # Errors
     /// If fewer are left, or the call is out of work.
     pub(crate) fn spend(&mut self, units: u64) -> Result<(), AutomatonError> {
-        meter::spend(units)?;
+        // What is made is metered where that happens; a visit takes a fraction of it.
+        meter::spend(1 + units / VISITS_PER_UNIT)?;
         match self.left.checked_sub(units) {
             Some(left) => {
                 self.left = left;

@@ -271,3 +271,47 @@ fn limits_within_a_mask_leave_a_bound() {
     }
     assert!(n_bounds > 0, "no limit was reached");
 }
+
+/// Where a byte is no token, and where a lexer reads, each mask close to a limit on tokens began the same
+/// walk anew and ran out of work in it, however often it was asked for: with the limit on work that servers
+/// have.
+#[test]
+fn masks_with_little_work_come_to_an_end() {
+    let syllables =
+        ["ba", "de", "fi", "lo", "mu", "ra", "se", "ti", "vo", "xu", ", ", "\": ", "\", \"", "@", "."];
+    let words = syllables.iter().flat_map(|a| syllables.iter().map(move |b| format!("{a}{b}")));
+    let words: Vec<String> =
+        words.clone().flat_map(|word| syllables.map(|more| format!("{word}{more}"))).chain(words).collect();
+    let mut tokens: Vec<Vec<u8>> = (0..=255).filter(|&byte| byte != 0xF1).map(|byte| vec![byte]).collect();
+    tokens.extend(words.iter().map(|word| word.as_bytes().to_vec()));
+    let end = TokenId(tokens.len() as u32);
+    tokens.push(b"</s>".to_vec());
+    let tokenizer = Tokenizer::from_tokens(tokens, &[end]).unwrap();
+    let schema = |value: Value| GrammarSource::json_schema(object_of(&value), Default::default());
+    let program = "start: (NAME \"=\" NAME (\".\" NAME)* \";\")+\nNAME: /[a-z]+/\n%ignore \" \"\n";
+    for (source, text) in [
+        (schema(json!({"type": "string"})), r#"{"k": "ba"#),
+        (schema(json!({"type": "string", "maxLength": 200})), r#"{"k": "ba"#),
+        (GrammarSource::lark(program, Default::default()), "ba = de"),
+    ] {
+        let compile = || Compiler::new(&tokenizer).compile(&source, &CompileOptions::default()).unwrap();
+        let matcher = || {
+            let grammar = compile();
+            let mut unlimited = grammar.matcher();
+            assert!(unlimited.accept_bytes(text.as_bytes()).unwrap());
+            let limit = unlimited.n_tokens() + unlimited.tokens_to_finish().unwrap().n_tokens + 1;
+            let mut matcher = compile().matcher_with(&MatcherConfig::with_max_tokens(limit)).unwrap();
+            assert!(matcher.accept_bytes(text.as_bytes()).unwrap());
+            matcher
+        };
+        let (mut free, mut little) = (matcher(), matcher());
+        let whole = free.mask().unwrap();
+        let mut mask = whole.clone();
+        let first = little.fill_mask_within(mask.words_mut(), Some(2_000)).unwrap();
+        assert!(first == MaskStatus::Bound && mask != whole, "{text}: that was enough work");
+        for _ in 0..200 {
+            little.fill_mask_within(mask.words_mut(), Some(2_000)).unwrap();
+        }
+        assert_eq!(mask, whole, "{text} of {}", source.kind());
+    }
+}

@@ -26,7 +26,8 @@
 //! * `rests`: the completion of a whole text, word by word, and the fewest tokens that spell it;
 //! * `far`: a bound on what is left after any token; where it is within the limit, the mask is the one
 //!   without; `over_bytes::highest`: the same for the tokens of one configuration;
-//! * `profile`: the allowed tokens of a configuration by u(c·t), from which the masks of all limits are read.
+//! * `profile`: the allowed tokens of a configuration by u(c·t), from which the masks of all limits are read;
+//!   `grouping`: its tokens by the configuration after them, where there is no profile.
 //!
 //! `over_bytes` asks these in turn. Grammars over the tokens of a lexer have searches of their own: `lexed`.
 //! `limits` is the one door to both. Where sessions remember what was there, a watch reads each completion
@@ -44,6 +45,7 @@ mod by_tokens;
 mod chains;
 mod choices;
 mod far;
+mod grouping;
 mod lexed;
 mod limits;
 mod over_bytes;

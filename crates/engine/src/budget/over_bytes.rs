@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 use super::Ways;
 use super::by_tokens::{Found, TokenGroups};
 use super::far::Far;
+use super::grouping::Groupings;
 use super::rests::{Completion, Rests};
 use super::spelled::spelled;
 use crate::EngineError;
@@ -54,6 +55,7 @@ pub(crate) struct ByteLimits {
     is_plain: Option<bool>,
     found: FxHashMap<ConfigId, Found>,
     groups: FxHashMap<ConfigId, TokenGroups>,
+    unfinished: Groupings,
     n_bytes: usize,
 }
 
@@ -248,6 +250,7 @@ impl ByteLimits {
             + self.profiles.iter().map(Profiles::memory_usage).sum::<usize>()
             + self.far.memory_usage()
             + self.n_bytes
+            + self.unfinished.memory_usage()
             + 16 * n_highest
     }
 }

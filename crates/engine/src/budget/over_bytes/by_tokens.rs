@@ -6,15 +6,16 @@
 
 use std::sync::Arc;
 
+use maskwright_automata::ByteSet;
 use maskwright_vocabulary::TokenId;
-use rustc_hash::FxHashMap;
 
 use super::{ByteLimits, end_cost, spelled};
 use crate::EngineError;
 use crate::budget::Ways;
 use crate::budget::by_tokens::{Found, TokenGroups, Walk, search};
+use crate::budget::grouping::Steps;
 use crate::bytes::BytesReader;
-use crate::ground::{MANY, MaskBuilder, MaskForm, MaskStatus, MaskWithin};
+use crate::ground::{MANY, MaskBuilder, MaskStatus, MaskWithin};
 use crate::parser::ConfigId;
 
 impl ByteLimits {
@@ -55,25 +56,26 @@ impl ByteLimits {
     }
 
     /// The tokens of a configuration's mask by the configuration after them, in order of their first tokens.
-    fn groups(&mut self, reader: &mut BytesReader, config: ConfigId) -> Result<TokenGroups, EngineError> {
+    pub(super) fn groups(
+        &mut self,
+        reader: &mut BytesReader,
+        config: ConfigId,
+    ) -> Result<TokenGroups, EngineError> {
         if let Some(known) = self.groups.get(&config) {
             return Ok(known.clone());
         }
         let vocabulary = reader.parser.shared.vocabulary.clone();
-        let n_words = vocabulary.n_words();
-        let mut groups: FxHashMap<ConfigId, MaskBuilder> = FxHashMap::default();
-        reader.visit_ends(vocabulary.trie(), config, |reader, tokens, next| {
-            let next = reader.begin_token(next)?;
-            groups.entry(next).or_insert_with(|| MaskBuilder::new(n_words)).insert_all(tokens);
-            Ok(true)
-        })?;
-        let mut groups: Vec<(ConfigId, MaskForm)> =
-            groups.into_iter().map(|(next, tokens)| (next, tokens.finish())).collect();
-        groups.sort_unstable_by_key(|(_, tokens)| tokens.first());
-        let groups: TokenGroups = groups.into();
-        self.n_bytes += groups.iter().map(|(_, tokens)| tokens.memory_usage() + 32).sum::<usize>() + 64;
+        let (groups, _) = self.unfinished.of(vocabulary.trie(), vocabulary.n_words(), config, reader)?;
+        self.n_bytes += memory_of(&groups);
         self.groups.insert(config, groups.clone());
         Ok(groups)
+    }
+
+    /// Forgets the groups of a configuration.
+    pub(super) fn drop_groups(&mut self, config: ConfigId) {
+        if let Some(groups) = self.groups.remove(&config) {
+            self.n_bytes -= memory_of(&groups);
+        }
     }
 
     /// [`mask`](ByteLimits::mask) by configurations. Without a limit ([`MANY`]) it is exact unless a search
@@ -99,6 +101,25 @@ impl ByteLimits {
             }
         }
         Ok((Arc::new(mask.finish()), status))
+    }
+}
+
+/// Approximate memory, in bytes.
+fn memory_of(groups: &TokenGroups) -> usize {
+    groups.iter().map(|(_, tokens)| tokens.memory_usage() + 32).sum::<usize>() + 64
+}
+
+impl Steps for BytesReader {
+    fn next_bytes(&mut self, config: ConfigId) -> Result<ByteSet, EngineError> {
+        BytesReader::next_bytes(self, config)
+    }
+
+    fn step(&mut self, config: ConfigId, byte: u8) -> Result<Option<ConfigId>, EngineError> {
+        BytesReader::step(self, config, byte)
+    }
+
+    fn end(&mut self, config: ConfigId, _is_exact: &mut bool) -> Result<Option<ConfigId>, EngineError> {
+        self.begin_token(config).map(Some)
     }
 }
 

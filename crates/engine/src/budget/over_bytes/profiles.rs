@@ -94,6 +94,7 @@ impl ByteLimits {
             groups.entry(0).or_insert_with(fresh).insert_all(vocabulary.eos_token_ids());
         }
         let threads = reader.parser.configs.threads(config).to_vec();
+        let mut grouped = Vec::new();
         for same in threads.chunk_by(Thread::reads_alike) {
             let automaton = reader.parser.automaton(same[0].terminal).clone();
             let partition = partition(&shared, &automaton, same[0].residue)?;
@@ -101,11 +102,11 @@ impl ByteLimits {
             let follow = reader.next_bytes(after)?;
             if partition.n_exits(vocabulary, follow) > MANY_EXITS {
                 let Some(alone) = reader.parser.intern(&mut same.to_vec(), false)? else { continue };
-                reader.visit_ends(vocabulary.trie(), alone, |reader, tokens, next| {
-                    let least = self.upper_least(reader, ways, next)?;
-                    groups.entry(least).or_insert_with(fresh).insert_all(tokens);
-                    Ok(true)
-                })?;
+                for (next, tokens) in self.groups(reader, alone)?.iter() {
+                    let least = self.upper_least(reader, ways, *next)?;
+                    groups.entry(least).or_insert_with(fresh).union(tokens);
+                }
+                grouped.push(alone);
                 continue;
             }
             meter::spend(UNITS_PER_LOOK * partition.inside.len() as u64)?;
@@ -124,6 +125,8 @@ impl ByteLimits {
                 Ok(true)
             })?;
         }
+        // The profile stands for them.
+        grouped.into_iter().for_each(|config| self.drop_groups(config));
         let groups = groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect();
         let profile = Arc::new(Profile::new(groups));
         if shared.options.use_memo {
