@@ -19,7 +19,7 @@ from stub_docs import STUB
 
 TREE = ast.parse(STUB.read_text(encoding="utf-8"))
 #: What is in the stub for its own sake.
-HELPERS = {"_Tensor", "_HfTokenizer", "_HfFastTokenizer", "_TiktokenEncoding", "_TypeAdapter", "_Model", "_Limits", "_Options", "_IndentationNames", "_Indenter"}
+HELPERS = {"_Tensor", "_HfTokenizer", "_HfFastTokenizer", "_TiktokenEncoding", "_TypeAdapter", "_Model", "_AdvancedLimits", "_Limits", "_Options", "_IndentationNames", "_Indenter"}
 #: Of functions with overloads the stub has several signatures, none of which is the module's.
 OVERLOADED = {"fill_next_token_bitmask_batch"}
 
