@@ -266,6 +266,11 @@ def searched(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     return texts[0].token_ids
 
 
+def options(compiler: Compiler) -> CompiledGrammar:
+    given: maskwright.JsonOptions = {"property_order": "any", "whitespace": "compact", "strict": True}
+    return compiler.compile({"type": "object"}, **given)
+
+
 def likeliest(grammar: CompiledGrammar, tokenizer: Tokenizer) -> list[int]:
     logits = np.zeros((4, tokenizer.vocab_size), dtype=np.float32)
     found: maskwright.Likeliest = Matcher(grammar).likeliest(logits, beam=8, max_tokens=4, padding=None)
