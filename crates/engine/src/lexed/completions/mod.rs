@@ -95,12 +95,12 @@ impl Completions {
         parser: &mut Parser,
         thread: LexedThread,
     ) -> Result<Option<bool>, EngineError> {
-        if self.step_to_end(parser, thread)?.is_some() {
-            return Ok(Some(true));
-        }
         let tables = self.outlook.places.tables();
         let (has_layout, is_contextual) = (tables.layout.is_some(), tables.is_contextual);
         if !has_layout {
+            if self.step_to_end(parser, thread)?.is_some() {
+                return Ok(Some(true));
+            }
             match self.strict.decide(&mut self.outlook, parser, thread)? {
                 Some(true) => return Ok(Some(true)),
                 Some(false) if !is_contextual => return Ok(Some(false)),
