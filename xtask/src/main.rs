@@ -91,7 +91,11 @@ enum Task {
         no_verify: bool,
     },
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
-    Test,
+    Test {
+        /// Take three times as many random cases, as `.ci/run` does.
+        #[arg(long)]
+        long: bool,
+    },
     /// Check the layering of the crates, circles of files, where methods are, the module heads and the file
     /// lengths, the paths that pages and comments name, and that no crate has become heavier.
     Tidy,
@@ -116,7 +120,7 @@ fn main() -> anyhow::Result<()> {
         Task::Research(Research::Check) => experiment::check_research(),
         Task::Lint => lint::run_all(),
         Task::Release { dry_run: _, no_verify } => release::dry_run(!no_verify),
-        Task::Test => test::run_all(),
+        Task::Test { long } => test::run_all(long),
         Task::Tidy => tidy::run(),
         Task::Weigh => weight::weigh(&tidy::sources()?),
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test.
+//! `cargo xtask test`: every test, with few random cases; `--long`: with three times as many, as `.ci/run` does.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -13,12 +13,18 @@ const SEED: &str = "PROPTEST_RNG_SEED";
 /// (`maskwright_oracle::shared`).
 const SKIPPED: &str = "MASKWRIGHT_SKIPPED";
 
+/// The variable that asks for all random cases (`maskwright_oracle::cases`).
+const LONG: &str = "MASKWRIGHT_LONG";
+
 /// Runs all Rust tests, then all Python tests.
 ///
 /// The random cases are the same each time, unless [`SEED`] is set: what fails here has to do with the change
 /// at hand. New cases are what `cargo test` and the campaigns (CONTRIBUTING.md) are for.
-pub(crate) fn run_all() -> anyhow::Result<()> {
+pub(crate) fn run_all(is_long: bool) -> anyhow::Result<()> {
     let mut tests = cargo();
+    if is_long {
+        tests.env(LONG, "1");
+    }
     if std::env::var_os(SEED).is_none() {
         tests.env(SEED, "1");
     }

@@ -180,10 +180,7 @@ fn grammar(rules: &Rules) -> Grammar {
 /// What readings leave out because others stand for it changes no mask, and no least number of tokens.
 #[test]
 fn merged_readings_change_nothing() {
-    let config = ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").map_or(1_500, |cases| cases.parse().unwrap()),
-        ..ProptestConfig::default()
-    };
+    let config = ProptestConfig { cases: maskwright_oracle::cases(1_500), ..ProptestConfig::default() };
     let n_cases = config.cases;
     let n_judged = std::cell::Cell::new(0);
     let strategy = (arb_rules(), prop::collection::vec(any::<u16>(), 8..24));

@@ -24,11 +24,7 @@ fn cases() -> ProptestConfig {
     if std::env::var_os("PROPTEST_MAX_SHRINK_ITERS").is_none() {
         config.max_shrink_iters = 500;
     }
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        config
-    } else {
-        ProptestConfig { cases: 300, ..config }
-    }
+    ProptestConfig { cases: maskwright_oracle::cases(300), ..config }
 }
 
 /// Some random grammars are so ambiguous that a byte takes tenths of a second until it is refused: they say

@@ -27,11 +27,7 @@ const MAX_TEXTS: usize = 1_500;
 
 fn cases(default: u32) -> ProptestConfig {
     let config = ProptestConfig { max_shrink_iters: 500, ..ProptestConfig::default() };
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        config
-    } else {
-        ProptestConfig { cases: default, ..config }
-    }
+    ProptestConfig { cases: maskwright_oracle::cases(default), ..config }
 }
 
 fn vocabulary(tokens: &[&str]) -> Arc<Vocabulary> {

@@ -687,11 +687,7 @@ fn arb_rule() -> impl Strategy<Value = Rhs> {
 /// So many cases, if the environment does not say how many.
 fn cases(default: u32) -> ProptestConfig {
     let config = ProptestConfig { max_shrink_iters: 5_000, ..ProptestConfig::default() };
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        config
-    } else {
-        ProptestConfig { cases: default, ..config }
-    }
+    ProptestConfig { cases: maskwright_oracle::cases(default), ..config }
 }
 
 proptest! {

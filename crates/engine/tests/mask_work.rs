@@ -18,11 +18,7 @@ use proptest::test_runner::TestRunner;
 
 fn cases(default: u32) -> ProptestConfig {
     let config = ProptestConfig { max_shrink_iters: 500, ..ProptestConfig::default() };
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        config
-    } else {
-        ProptestConfig { cases: default, ..config }
-    }
+    ProptestConfig { cases: maskwright_oracle::cases(default), ..config }
 }
 
 /// A case whose text has too many readings does not count.

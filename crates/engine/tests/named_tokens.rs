@@ -314,10 +314,7 @@ fn check_forced(matcher: &Matcher, reference: &Reference<'_>, texts: &Texts) -> 
 /// So many cases, if the environment (`PROPTEST_CASES`) asks for no other number.
 fn cases(default: u32, max_shrink_iters: u32) -> ProptestConfig {
     let config = ProptestConfig { max_shrink_iters, ..ProptestConfig::default() };
-    match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => config,
-        None => ProptestConfig { cases: default, ..config },
-    }
+    ProptestConfig { cases: maskwright_oracle::cases(default), ..config }
 }
 
 proptest! {

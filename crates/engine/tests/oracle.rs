@@ -96,11 +96,7 @@ fn check(
 /// So many cases, if the environment does not say how many.
 fn cases(default: u32) -> ProptestConfig {
     let config = ProptestConfig { max_shrink_iters: 20_000, ..ProptestConfig::default() };
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        config
-    } else {
-        ProptestConfig { cases: default, ..config }
-    }
+    ProptestConfig { cases: maskwright_oracle::cases(default), ..config }
 }
 
 proptest! {

@@ -27,7 +27,7 @@ use proptest::sample::Index;
 use common::{arb_hole, check_questions, checked, exact, filled_at_random, mask_of, tokens, write_hole};
 
 fn cases() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let cases = maskwright_oracle::cases(300);
     ProptestConfig {
         cases,
         max_shrink_iters: 3_000,

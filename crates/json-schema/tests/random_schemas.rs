@@ -18,7 +18,7 @@ use support::{Automata, Recogniser};
 
 /// How many schemas, each with a dozen values; `PROPTEST_CASES=8400` makes 100,000 pairs.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1_500)
+    maskwright_oracle::cases(1_500)
 }
 
 proptest! {

@@ -25,7 +25,7 @@ use support::{Automata, Recogniser};
 
 /// How many schemas, each with a dozen values.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_500)
+    maskwright_oracle::cases(2_500)
 }
 
 /// Enough for all but a few of the schemas, which contain themselves below `not`.

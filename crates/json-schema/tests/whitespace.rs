@@ -19,7 +19,7 @@ use support::{Automata, Recogniser};
 
 /// How many values, each with a dozen texts.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(500)
+    maskwright_oracle::cases(500)
 }
 
 fn grammar(schema: &Value, property_order: PropertyOrder, numbers: Numbers) -> Grammar {

@@ -280,7 +280,7 @@ fn check(
 /// Runs the cases of one kind, of whose canvases and questions at most one in `open` may be left open.
 fn campaign(kind: &Kind, open: u32) {
     let grammars = compiled(kind);
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let cases = maskwright_oracle::cases(300);
     let config = ProptestConfig { cases, max_global_rejects: cases * 20, ..ProptestConfig::default() };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let counts = Counts::default();

@@ -316,7 +316,7 @@ fn arb_language() -> impl Strategy<Value = (Value, Vec<String>)> {
 /// campaign.
 #[test]
 fn random_languages_of_few_words() {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(30);
+    let cases = maskwright_oracle::cases(30);
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let (tokenizer, _) = tokenizer();
     let compiler = Compiler::new(&tokenizer);

@@ -365,7 +365,7 @@ fn canvases() {
 }
 
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
+    maskwright_oracle::cases(100)
 }
 
 fn run<T: std::fmt::Debug>(

@@ -235,7 +235,7 @@ fn campaign(kind: &Kind) {
     let compile = |source: &GrammarSource| {
         Compiler::new(&tokenizer).compile(source, &CompileOptions::default()).unwrap()
     };
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(kind.n_cases);
+    let cases = maskwright_oracle::cases(kind.n_cases);
     let config = ProptestConfig { cases, max_shrink_iters: 300, ..ProptestConfig::default() };
     let counts = Counts::default();
     let strategy = (

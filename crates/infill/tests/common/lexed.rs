@@ -36,7 +36,7 @@ pub(crate) fn cases() -> ProptestConfig {
 
 /// So many cases, if the environment does not say how many.
 pub(crate) fn cases_or(n: u32) -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(n);
+    let cases = maskwright_oracle::cases(n);
     ProptestConfig {
         cases,
         max_shrink_iters: 2_000,
