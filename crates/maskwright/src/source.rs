@@ -294,7 +294,7 @@ impl GrammarSource {
     /// let schema = GrammarSource::json_schema(json!({"type": "array", "maxItems": 3}), Default::default());
     /// assert!(schema.grammar(&Default::default()).is_ok());
     /// let schema = GrammarSource::json_schema(r#"{"type": "arry"}"#, Default::default());
-    /// assert_eq!(schema.grammar(&Default::default()).unwrap_err().pointer(), Some("/type"));
+    /// assert_eq!(schema.grammar(&Default::default()).unwrap_err().keyword(), Some("type"));
     /// ```
     pub fn json_schema(schema: impl Into<SchemaText>, config: SchemaConfig) -> GrammarSource {
         Notation::JsonSchema { text: schema.into().0, config }.into()
