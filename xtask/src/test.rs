@@ -1,4 +1,5 @@
-//! `cargo xtask test`: every test, with few random cases; `--long`: with three times as many, as `.ci/run` does.
+//! `cargo xtask test`: every test, with few random cases; `--long`: with three times as many, as `.ci/run`
+//! does.
 
 use std::collections::BTreeSet;
 use std::process::Command;

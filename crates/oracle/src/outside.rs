@@ -24,8 +24,8 @@ pub fn shared(name: &str) -> Option<PathBuf> {
     shared_folder(name).map(|folder| folder.join(name))
 }
 
-/// How many random cases a property test takes: as many as `PROPTEST_CASES` says, or `whole` where the long run is asked
-/// for (`cargo xtask test --long` sets `MASKWRIGHT_LONG`), or a third of them.
+/// How many random cases a property test takes: as many as `PROPTEST_CASES` says, or `whole` where the long
+/// run is asked for (`cargo xtask test --long` sets `MASKWRIGHT_LONG`), or a third of them.
 pub fn cases(whole: u32) -> u32 {
     let given = std::env::var("PROPTEST_CASES").ok().and_then(|given| given.parse().ok());
     let is_long = || std::env::var_os("MASKWRIGHT_LONG").is_some();

@@ -1,7 +1,7 @@
 //! `cargo xtask bench instructions`: instructions, counted by callgrind, of a small fixed set.
 //!
 //! Counts do not depend on the machine's speed or on what else it does, so a regression of a few percent
-//! shows. They do depend on the compiler, on the profile and on the vocabulary;
+//! shows. They do depend on the compiler, the profile, the processor's kind and the vocabulary;
 //! `xtask/bench/instructions.json` says which the recorded ones are of. The set is the example
 //! `instructions`; what lies between two of its boundaries is a part of callgrind's output.
 //!
@@ -57,6 +57,7 @@ pub(crate) fn run_instructions(arguments: &Arguments) -> anyhow::Result<()> {
         "vocabulary": vocabulary.unwrap_or("made up".into()),
         "rustc": rustc_version()?,
         "profile": PROFILE,
+        "cpu": cpu(),
     });
     let record = root().join(RECORD);
     if arguments.record {
@@ -121,6 +122,15 @@ fn count(program: &Path, tokenizer: Option<&Path>) -> anyhow::Result<BTreeMap<St
     }
     ensure!(!counts.is_empty(), "nothing was measured: {errors}");
     Ok(counts)
+}
+
+/// The processor, as far as the C library and others choose their instructions by it.
+fn cpu() -> String {
+    #[cfg(target_arch = "x86_64")]
+    let more = if is_x86_feature_detected!("avx2") { " with AVX2" } else { "" };
+    #[cfg(not(target_arch = "x86_64"))]
+    let more = "";
+    format!("{}{more}", std::env::consts::ARCH)
 }
 
 fn rustc_version() -> anyhow::Result<String> {
