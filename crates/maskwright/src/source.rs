@@ -293,7 +293,7 @@ impl GrammarSource {
     /// use serde_json::json;
     /// let schema = GrammarSource::json_schema(json!({"type": "array", "maxItems": 3}), Default::default());
     /// assert!(schema.grammar(&Default::default()).is_ok());
-    /// let schema = GrammarSource::json_schema(r#"{"type": "arry"}"#, Default::default());
+    /// let schema = GrammarSource::json_schema(r#"{"type": "text"}"#, Default::default());
     /// assert_eq!(schema.grammar(&Default::default()).unwrap_err().keyword(), Some("type"));
     /// ```
     pub fn json_schema(schema: impl Into<SchemaText>, config: SchemaConfig) -> GrammarSource {
