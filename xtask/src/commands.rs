@@ -1,6 +1,6 @@
 //! Running other programs, with what is run said on standard error.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
@@ -53,4 +53,23 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// The files of a folder, and of the folders in it, that have this extension.
+pub(crate) fn collect_sources(
+    folder: &Path,
+    extension: &str,
+    files: &mut Vec<PathBuf>,
+) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
+        let path = entry?.path();
+        if path.is_dir() {
+            if !path.ends_with("target") && !path.ends_with(".venv") {
+                collect_sources(&path, extension, files)?;
+            }
+        } else if path.extension().is_some_and(|own| own == extension) {
+            files.push(path);
+        }
+    }
+    Ok(())
 }

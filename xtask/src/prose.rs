@@ -78,7 +78,6 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
 
 /// Whether some file's path is `named`, or ends with it.
 fn exists(files: &BTreeSet<String>, named: &str) -> bool {
-    let named = named.trim_start_matches("./").trim_start_matches("../");
     files.contains(named)
         || files.iter().any(|file| file.strip_suffix(named).is_some_and(|rest| rest.ends_with('/')))
 }

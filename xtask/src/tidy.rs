@@ -14,12 +14,12 @@
 //! * Examples on the pages of `maskwright` name no other crate (`examples`).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use crate::commands::{capture, cargo, root};
+use crate::commands::{capture, cargo, collect_sources, root};
 use crate::{examples, prose, structure, weight};
 
 /// The crates, and for each the crates of this workspace that it may depend on. Tests may use more.
@@ -280,7 +280,7 @@ pub(crate) fn sources() -> anyhow::Result<Vec<(String, String)>> {
     let root = root();
     let mut files = Vec::new();
     for folder in ["crates", "python", "research", "xtask"] {
-        collect_sources(&root.join(folder), &mut files)?;
+        collect_sources(&root.join(folder), "rs", &mut files)?;
     }
     let read = |file: PathBuf| {
         let source = std::fs::read_to_string(&file);
@@ -301,18 +301,4 @@ fn check_sources(sources: &[(String, String)], findings: &mut Vec<String>) {
             findings.push(format!("{path} has {n_lines} lines, more than {MAX_LINES}: split it by idea"));
         }
     }
-}
-
-fn collect_sources(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            if !path.ends_with("target") && !path.ends_with(".venv") {
-                collect_sources(&path, files)?;
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    Ok(())
 }

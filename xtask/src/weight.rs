@@ -9,11 +9,10 @@
 //! the module at the end of a file that begins with `#[cfg(test)]`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::commands::root;
+use crate::commands::{collect_sources, root};
 
 /// Numbers of the record are multiples of this.
 const STEP: usize = 50;
@@ -31,7 +30,7 @@ fn weights(sources: &[(String, String)]) -> anyhow::Result<BTreeMap<String, usiz
         }
     }
     let mut files = Vec::new();
-    collect_python(&root().join(PYTHON), &mut files)?;
+    collect_sources(&root().join(PYTHON), "py", &mut files)?;
     for file in files {
         let source = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
         *weights.entry(PYTHON.to_owned()).or_default() += code_lines(&source, "#");
@@ -47,18 +46,6 @@ fn code_lines(source: &str, comment: &str) -> usize {
         _ => source,
     };
     product.lines().filter(is_code).count()
-}
-
-fn collect_python(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect_python(&path, files)?;
-        } else if path.extension().is_some_and(|extension| extension == "py") {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 fn record() -> anyhow::Result<BTreeMap<String, usize>> {

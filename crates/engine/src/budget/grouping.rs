@@ -5,8 +5,8 @@
 //! one configuration and are one group.
 //!
 //! One walk over the token trie finds the groups. Where a call's work ends before the walk does, the next
-//! call goes on from there: with little work a mask, a server would otherwise begin the same walk at each
-//! mask and finish none.
+//! call goes on from there. Otherwise a server, which limits the work of a mask, would begin the same walk at
+//! each mask and finish none.
 
 use maskwright_automata::{ByteSet, meter};
 use maskwright_vocabulary::{Trie, TrieNodeId};

@@ -4,7 +4,8 @@
 //! become a text of the language. Mostly the [outlook](super::outlook) answers at once. Where tokens cannot
 //! stand side by side, or only a doubtful terminal can continue, the answer depends on the stack, and a
 //! search decides: first along the rules straight to an end ([`ways`]), then over the summaries of the rules
-//! ([`pushdown`]), then token by token ([`best_first`]).
+//! ([`pushdown`]), then token by token ([`best_first`]). With indentation only the last is asked: it stops at
+//! the next place that is known, while the way to an end steps through a line for each block.
 //!
 //! An example: for `start: A A B` with `A: "x"` and `B: "xx"`, no scope can say whether the text `x` has a
 //! completion, because the lexer would read `xx` as a `B`. The search reads tokens as the lexer does and
