@@ -78,7 +78,11 @@ pub(crate) fn config(
             u32::try_from(id).map_err(|_| invalid(format!("padding is {id}, expected the id of a token")))?,
         )),
     };
-    Ok(LikeliestConfig { beam, max_tokens: max_tokens.map(|Count(limit)| limit), padding })
+    let mut config = LikeliestConfig::default();
+    config.beam = beam;
+    config.max_tokens = max_tokens.map(|Count(limit)| limit);
+    config.padding = padding;
+    Ok(config)
 }
 
 /// The best tokens of each position: their ids and their log-probabilities, both arrays or tensors.

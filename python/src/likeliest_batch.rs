@@ -54,7 +54,8 @@ pub(crate) fn likeliest_batch(
     }
     let mut jobs = Vec::new();
     for (row, (positions, limit)) in scores.positions()?.into_iter().zip(limits).enumerate() {
-        let config = LikeliestConfig { max_tokens: limit.map(|Count(limit)| limit), ..config.clone() };
+        let mut config = config.clone();
+        config.max_tokens = limit.map(|Count(limit)| limit);
         jobs.push(Job { row, matcher: matchers[row], positions, config, found: None });
     }
     let n_threads = batch::n_threads(matchers.iter().copied());

@@ -82,8 +82,8 @@ impl Matcher {
         let matcher = match at_once {
             Some(matcher) => matcher,
             None => {
-                let config =
-                    MatcherConfig { max_tokens, stop_tokens: stop_token_ids.clone(), ..Default::default() };
+                let mut config = MatcherConfig::with_max_tokens(max_tokens);
+                config.stop_tokens = stop_token_ids.clone();
                 let start = || compiled.grammar.matcher_with(&config);
                 stoppable(grammar.py(), start)?.or_raise()?
             }

@@ -98,14 +98,15 @@ impl CompiledGrammar {
     /// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
     /// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
     /// let grammar = compiler.compile(&GrammarSource::regex("a+b?"), &CompileOptions::default())?;
-    /// let mut matcher = grammar.matcher_with(&MatcherConfig { max_tokens: Some(2), ..Default::default() })?;
+    /// let mut matcher = grammar.matcher_with(&MatcherConfig::with_max_tokens(2))?;
     /// assert!(matcher.accept_token(TokenId(0))?);
     /// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(2)], "no other token is left");
-    /// let config = MatcherConfig { stop_tokens: vec![TokenId(1)], ..Default::default() };
+    /// let mut config = MatcherConfig::default();
+    /// config.stop_tokens.push(TokenId(1));
     /// let mut matcher = grammar.matcher_with(&config)?;
     /// assert!(matcher.accept_token(TokenId(0))? && matcher.accept_token(TokenId(1))? && matcher.is_terminated());
-    /// let config = MatcherConfig { max_tokens: Some(1), ..Default::default() };
-    /// assert_eq!(grammar.matcher_with(&config).unwrap_err().needed(), Some(2));
+    /// let too_small = MatcherConfig::with_max_tokens(1);
+    /// assert_eq!(grammar.matcher_with(&too_small).unwrap_err().needed(), Some(2));
     /// # Ok::<(), maskwright::Error>(())
     /// ```
     pub fn matcher_with(&self, config: &MatcherConfig) -> Result<Matcher, Error> {

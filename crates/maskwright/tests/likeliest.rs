@@ -149,7 +149,8 @@ fn check(
     let limit = case.limit.map(|limit| tokens.len() + limit);
     let max_tokens = case.max_tokens.map(|more| (n_positions as i32 + more).max(0) as usize);
     let padding = case.padding.map(TokenId);
-    let config = LikeliestConfig { beam: case.beam, max_tokens, padding };
+    let mut config = LikeliestConfig::default();
+    (config.beam, config.max_tokens, config.padding) = (case.beam, max_tokens, padding);
     let rows: Vec<Vec<f64>> = case.logits.iter().map(|logits| normalized(logits)).collect();
     let candidates: Vec<(Vec<u32>, Vec<f32>)> = rows
         .iter()
@@ -590,8 +591,11 @@ fn without_an_end_of_sequence_token() {
         let grammar = small(&["a", "b", "<|pad|>"], false, &source);
         let logits = [[0.0f32; 3]; 3];
         let positions = logits.each_ref().map(|logits| PositionScores::Logits(logits));
-        let config =
-            |max_tokens, padding| LikeliestConfig { max_tokens, padding, ..LikeliestConfig::default() };
+        let config = |max_tokens, padding| {
+            let mut config = LikeliestConfig::default();
+            (config.max_tokens, config.padding) = (max_tokens, padding);
+            config
+        };
         let ask =
             |n: usize, config: &LikeliestConfig| Matcher::new(&grammar).likeliest(&positions[..n], config);
         let padded = ask(3, &config(Some(2), Some(TokenId(2)))).unwrap();

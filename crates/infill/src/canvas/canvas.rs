@@ -352,7 +352,9 @@ impl Canvas {
         let known = self.positions.iter().zip(positions);
         let positions: Vec<PositionScores<'_>> =
             known.map(|(known, &position)| known.map_or(position, PositionScores::Known)).collect();
-        let config = LikeliestConfig { beam, max_tokens: None, padding: self.config.padding };
+        let mut config = LikeliestConfig::default();
+        config.beam = beam;
+        config.padding = self.config.padding;
         let canvas = OfCanvas { witness: witness.as_deref(), blanks: &self.solver.blanks };
         Matcher::new(self.solver.infiller.sessions()).likeliest_of(&positions, &config, Some(canvas))
     }

@@ -25,10 +25,12 @@ const NARROW: usize = 4;
 /// ```
 /// # mod maskwright { pub use maskwright_engine::*; }
 /// use maskwright::LikeliestConfig;
-/// let config = LikeliestConfig { beam: 8, ..LikeliestConfig::default() };
+/// let mut config = LikeliestConfig::default();
+/// config.beam = 8;
 /// assert_eq!(config.max_tokens, None);
 /// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LikeliestConfig {
     /// The most states of the grammar that are followed at each position, if there are too many to follow
     /// all. 32 by default.

@@ -18,10 +18,12 @@ use crate::{EngineError, Error};
 /// ```
 /// # mod maskwright { pub use maskwright_engine::*; }
 /// use maskwright::MatcherConfig;
-/// let config = MatcherConfig { max_tokens: Some(100), ..MatcherConfig::default() };
-/// assert!(config.stop_tokens.is_empty() && config.mask_work.is_none());
+/// let mut config = MatcherConfig::with_max_tokens(100);
+/// config.mask_work = Some(400_000);
+/// assert!(config.max_tokens == Some(100) && config.stop_tokens.is_empty());
 /// ```
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct MatcherConfig {
     /// The text is complete, end-of-sequence token included, after at most so many tokens. Each token of a
     /// mask leaves enough for the rest of the text. Close to the limit a mask may lack tokens that would too;
@@ -60,12 +62,11 @@ impl Matcher {
     /// # let grammar = compiler.compile(Grammar::from_regex(Regex::literal("a").plus()), &Fuel::new(1_000)).unwrap();
     /// use maskwright::{Matcher, MatcherConfig, TokenId};
     /// // The grammar is that of the regular expression `a+`; the tokens are `a` and one that ends texts.
-    /// let config = MatcherConfig { max_tokens: Some(2), ..MatcherConfig::default() };
-    /// let mut matcher = Matcher::with_config(&grammar, &config).unwrap();
+    /// let mut matcher = Matcher::with_config(&grammar, &MatcherConfig::with_max_tokens(2)).unwrap();
     /// assert!(matcher.accept_token(TokenId(0)).unwrap());
     /// assert_eq!(matcher.mask().unwrap().iter().collect::<Vec<_>>(), [TokenId(1)]);
-    /// let config = MatcherConfig { max_tokens: Some(1), ..MatcherConfig::default() };
-    /// assert_eq!(Matcher::with_config(&grammar, &config).unwrap_err().needed(), Some(2));
+    /// let too_small = MatcherConfig::with_max_tokens(1);
+    /// assert_eq!(Matcher::with_config(&grammar, &too_small).unwrap_err().needed(), Some(2));
     /// ```
     #[doc(hidden)]
     pub fn with_config(grammar: &Arc<EngineGrammar>, config: &MatcherConfig) -> Result<Matcher, Error> {
