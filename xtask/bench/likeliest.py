@@ -148,7 +148,7 @@ def main() -> None:
                 start = time.perf_counter()
                 best = dense.best(logits - np.log(np.exp(logits).sum(-1, keepdims=True)))
                 times[f"{size} {kind} dense"].append(time.perf_counter() - start)
-                text = tokenizer.decode(found.ids[: found.n_tokens - 1]).decode()
+                text = tokenizer.decode(found.token_ids[: found.n_tokens - 1]).decode()
                 if found.log_probability > best + 1e-2 and re.fullmatch(pattern, text):
                     counts["a text that the index lacks"] += 1
                     print(f"{pattern!r}: {text!r} is a text of it that outlines_core's index refuses")

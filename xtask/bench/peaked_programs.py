@@ -76,14 +76,14 @@ def main() -> None:
 
         start = time.perf_counter()
         found = Matcher(grammar).likeliest(logits)
-        measure("likeliest", found.ids, time.perf_counter() - start)
+        measure("likeliest", found.token_ids, time.perf_counter() - start)
         n_exact += found.status == "exact"
         start = time.perf_counter()
         measure("from left to right", from_left_to_right(grammar, logits, eos), time.perf_counter() - start)
         known = [id if is_sure else None for id, is_sure in zip(ids, peaks, strict=True)]
         start = time.perf_counter()
         try:
-            filled = Canvas(grammar, known).likeliest(logits).ids
+            filled = Canvas(grammar, known).likeliest(logits).token_ids
         except maskwright.LimitError:
             filled = []
         measure("a canvas with the sure tokens known", filled, time.perf_counter() - start)

@@ -32,6 +32,7 @@ mod weight;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -109,8 +110,20 @@ enum Research {
     Check,
 }
 
-fn main() -> anyhow::Result<()> {
-    match Cli::parse().task {
+#[allow(clippy::print_stderr, reason = "the last lines of a task that failed")]
+fn main() -> ExitCode {
+    // Without a backtrace: what a task has found is the last that it prints.
+    match run(Cli::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: Task) -> anyhow::Result<()> {
+    match task {
         Task::Audit => audit::run_deny(),
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),

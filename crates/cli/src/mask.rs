@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use maskwright::debug::{Place, counted, read_text};
-use maskwright::{Matcher, TokenId, Tokenizer};
+use maskwright::{MaskStatus, Matcher, TokenId, Tokenizer};
 use serde_json::{Value, json};
 
 use crate::arguments::Mask;
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Failed);
     }
     match &arguments.explain {
-        Some(tokens) => explain(arguments, tokens, &matcher, &tokenizer),
+        Some(tokens) => explain(arguments, tokens, &mut matcher, &tokenizer),
         None => list(arguments, &mut matcher, &tokenizer),
     }
 }
@@ -38,9 +38,10 @@ pub(crate) fn run(arguments: &Mask) -> anyhow::Result<Outcome> {
 fn explain(
     arguments: &Mask,
     tokens: &[String],
-    matcher: &Matcher,
+    matcher: &mut Matcher,
     tokenizer: &Tokenizer,
 ) -> anyhow::Result<Outcome> {
+    let mask = matcher.mask()?;
     let mut explanations = Vec::new();
     for token in tokens {
         let id = id_of(token, tokenizer)?;
@@ -54,6 +55,14 @@ fn explain(
             ));
         }
         let is_allowed = matcher.validate_tokens(&[id])? == 1;
+        // What a token's bytes say and what the mask says come by different ways.
+        if mask.contains(id) != is_allowed && matcher.mask_status() == MaskStatus::Exact {
+            let (mask_says, bytes_say) = if is_allowed { ("refuses", "allow") } else { ("allows", "refuse") };
+            note(format_args!(
+                "the mask {mask_says} token {}, but its bytes {bytes_say} it: this is a defect, please report it",
+                id.0
+            ));
+        }
         explanations.push((id, is_allowed, matcher.explain(id)?));
     }
     if arguments.json {

@@ -70,12 +70,12 @@ fn arb_vocabulary() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: maskwright_oracle::cases(1_500), ..ProptestConfig::default() })]
 
     #[test]
     fn derived_rows_agree_with_the_walk(
         tokens in arb_vocabulary(),
-        min in 0u32..4,
+        min in 0u32..8,
         spread in proptest::option::of(4u32..7),
         names in proptest::collection::vec("[ab]{1,4}", 0..3),
         excluded in proptest::collection::vec("[ab]{1,4}", 1..5),
@@ -137,7 +137,7 @@ fn masks(compiler: &Compiler, grammar: &Grammar) -> Vec<Vec<TokenId>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(maskwright_oracle::cases(40)))]
 
     #[test]
     fn saved_rows_are_the_rows(

@@ -89,7 +89,7 @@ fn vocabulary() -> Arc<Vocabulary> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: maskwright_oracle::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn masks_equal_the_definition(limit in 1u32..=3, walk in vec(any::<u16>(), 1..=14)) {
@@ -138,7 +138,7 @@ fn can_end(places: &[Place], n_left: usize, limit: u32, tokens: &[&[u8]]) -> boo
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: maskwright_oracle::cases(200), ..ProptestConfig::default() })]
 
     /// Beside a limit on the tokens of the whole text.
     #[test]

@@ -1,5 +1,13 @@
 //! The behaviour cases of `testdata/json-schema`: schemas with texts that are and are not in the language,
 //! or with the error they get.
+//!
+//! A case has a `name`, a `schema`, and
+//! * `yes` and `no`: texts that are in the language, and that are not; or `error`: its `pointer`, `keyword`
+//!   and a part of its text, `says`; with `"limit": true` or `"unsatisfiable": true` if it is of that kind;
+//! * `lenient`: `true` leaves out what can't be enforced; `not_enforced` then says what, as `"POINTER
+//!   KEYWORD": "a part of the reason"`;
+//! * options: `whitespace` (`compact`, `any` or a number), `property_order` (`any`), `numbers` (`any`),
+//!   `style`, `max_number_digits`, `max_indent`, `max_alternatives`.
 
 mod support;
 

@@ -30,6 +30,23 @@ fn compiled(schema: &Value, property_order: PropertyOrder, longer: &[&str]) -> A
     compiled.unwrap()
 }
 
+/// After each beginning of a text the mask allows a token if and only if the session accepts it. Masks come
+/// from rows, acceptance from the token's bytes.
+fn assert_masks_are_what_is_accepted(grammar: &Arc<CompiledGrammar>, text: &str) {
+    let mut matcher = grammar.matcher();
+    for n_bytes in 0..=text.len() {
+        let mask = matcher.mask().unwrap();
+        assert_eq!(matcher.mask_status(), MaskStatus::Exact);
+        for token in (0..mask.n_vocab() as u32).map(TokenId) {
+            let is_accepted = matcher.fork().accept_token(token).unwrap();
+            assert_eq!(mask.contains(token), is_accepted, "{token:?} after {}", &text[..n_bytes]);
+        }
+        let is_accepted =
+            n_bytes == text.len() || matcher.accept_bytes(&text.as_bytes()[n_bytes..][..1]).unwrap();
+        assert!(is_accepted, "{text} at {n_bytes}");
+    }
+}
+
 /// The bytes that the mask after a text allows.
 fn allowed_after(grammar: &Arc<CompiledGrammar>, text: &str) -> (String, MaskStatus) {
     let mut matcher = Matcher::new(grammar);
@@ -313,5 +330,31 @@ fn masks_with_little_work_come_to_an_end() {
             little.fill_mask_within(mask.words_mut(), Some(2_000)).unwrap();
         }
         assert_eq!(mask, whole, "{text} of {}", source.kind());
+    }
+}
+
+/// A newcomer hunted a defect that had been planted: a token that goes on after the quote was allowed before
+/// the string had its least length, if another such token had characters enough.
+#[test]
+fn tokens_go_on_after_a_string_only_when_it_is_long_enough() {
+    let longer = ["\",", "a\",", "abc\",", "abcdefgh\", \"", "ab", "abcdef", "\"]", "c\"]"];
+    for bounds in
+        [json!({"minLength": 5}), json!({"minLength": 5, "maxLength": 8}), json!({"pattern": "^[a-z]{5,}$"})]
+    {
+        let mut value = json!({"type": "string"});
+        value.as_object_mut().unwrap().extend(bounds.as_object().unwrap().clone());
+        let properties = json!({"code": value, "n": {"type": "integer"}});
+        let object = json!({"type": "object", "properties": properties, "additionalProperties": false});
+        for order in [PropertyOrder::Schema, PropertyOrder::Any] {
+            assert_masks_are_what_is_accepted(
+                &compiled(&object, order, &longer),
+                r#"{"code": "abcdefg", "n": 1}"#,
+            );
+        }
+        let list = json!({"type": "array", "items": value});
+        assert_masks_are_what_is_accepted(
+            &compiled(&list, PropertyOrder::Schema, &longer),
+            r#"["abcdef", "abcdefgh"]"#,
+        );
     }
 }

@@ -68,6 +68,8 @@ fn arb_bounds() -> impl Strategy<Value = (u32, Option<u32>)> {
         (2, Some(2)),
         (2, Some(3)),
         (0, Some(4)),
+        (4, None),
+        (3, Some(5)),
     ])
 }
 
