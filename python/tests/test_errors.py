@@ -1,6 +1,7 @@
 """Bad input: the right exception, and a message with the place."""
 
 import json
+import re
 
 import maskwright
 import pytest
@@ -69,8 +70,11 @@ def test_options_are_checked(compiler, tokenizer):
 
 def test_limits(tokenizer):
     compiler = maskwright.Compiler(tokenizer, limits={"compile_work": 10})
-    with pytest.raises(maskwright.LimitError, match="10"):
+    with pytest.raises(maskwright.LimitError, match="10") as raised:
         compiler.compile_json_schema({"enum": list(range(100))})
+    # The limit that the message names is one that can be given.
+    [name] = re.findall(r"limit `(\w+)`", str(raised.value))
+    maskwright.Compiler(tokenizer, limits={name: 1_000_000}).compile_json_schema({"enum": list(range(100))})
 
 
 def test_report(compiler):

@@ -387,7 +387,7 @@ impl fmt::Display for SchemaError {
 
 /// What to do if the schema is too much work.
 const HINT_ON_FUEL: &str = "say the same with fewer branches, shorter lists and smaller counts, or raise the compiler's limit \
-     `compile_fuel`";
+     `compile_work`";
 
 /// What to do if the schema takes too much memory.
 const HINT_ON_MEMORY: &str = "say the same with fewer branches, shorter lists and smaller counts, or raise the compiler's limit \
