@@ -51,7 +51,7 @@ pub struct MissingDocument {
     pub keyword: &'static str,
 }
 
-/// The part of a schema that a pass fails for ([`crate::loose`]): the next pass leaves it out.
+/// The part of a schema that a pass fails for ([`crate::lenient::loose`]): the next pass leaves it out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Blame {
     /// The address of the schema.

@@ -42,19 +42,19 @@ use maskwright_automata::{Fuel, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use crate::document::address;
-use crate::documents::Documents;
-use crate::draft::Draft;
 use crate::error::Kind;
-use crate::excluded::Surroundings;
-use crate::json_types::kind_of;
-use crate::loose::{Loose, Losses, Side};
-use crate::meanings::Meanings;
-use crate::node_id::NodeId;
+use crate::forms::meanings::Meanings;
+use crate::forms::node_id::NodeId;
+use crate::forms::shape::Shape;
+use crate::lenient::loose::{Loose, Losses, Side};
 use crate::report::{Entry, Place, PlaceId, Step};
-use crate::resources::Resources;
-use crate::shape::Shape;
-use crate::words::{Matcher, Size};
+use crate::source::document::address;
+use crate::source::documents::Documents;
+use crate::source::draft::Draft;
+use crate::source::json_types::kind_of;
+use crate::source::resources::Resources;
+use crate::strings::excluded::Surroundings;
+use crate::strings::words::{Matcher, Size};
 use crate::{SchemaConfig, SchemaError};
 
 pub(crate) struct Graph<'a> {
@@ -67,27 +67,54 @@ pub(crate) struct Graph<'a> {
     pub(crate) documents: &'a Documents,
     /// Made when the first reference is met.
     pub(crate) resources: Option<Resources<'a>>,
-    nodes: Vec<Node<'a>>,
+    nodes: Nodes<'a>,
+    pub(crate) found: Findings<'a>,
+    known: Known<'a>,
+    reading: Reading,
+    /// What the text around the values asks of them.
+    pub(crate) surroundings: Surroundings<'a>,
+    /// `None`: everything is enforced, or refused.
+    pub(crate) loose: Option<Loose<'a>>,
+}
+
+#[derive(Default)]
+struct Nodes<'a> {
+    list: Vec<Node<'a>>,
+    /// By the address of their schema in the document.
+    schemas: FxHashMap<(usize, Side), NodeId>,
+    /// By the address of their constant in the document.
+    constants: FxHashMap<usize, NodeId>,
+    intersections: FxHashMap<Rc<[NodeId]>, NodeId>,
+    complements: FxHashMap<NodeId, NodeId>,
+    meanings: Meanings<'a>,
+}
+
+/// What is said of the schema: where its parts are, what is enforced, what was probably not meant.
+pub(crate) struct Findings<'a> {
     pub(crate) places: Vec<Place<Cow<'a, str>>>,
     pub(crate) entries: Vec<Entry<Cow<'a, str>>>,
     /// Where the keys of objects may repeat, and it was noted.
     repeated_keys: FxHashSet<PlaceId>,
     /// The names of formats that are not known, by the place of their schema.
     pub(crate) unknown_formats: FxHashMap<PlaceId, &'a str>,
-    /// Nodes by the address of their schema in the document.
-    schemas: FxHashMap<(usize, Side), NodeId>,
-    /// Nodes by the address of their constant in the document.
-    constants: FxHashMap<usize, NodeId>,
-    intersections: FxHashMap<Rc<[NodeId]>, NodeId>,
-    meanings: Meanings<'a>,
-    complements: FxHashMap<NodeId, NodeId>,
+    /// The first contradictions found, for the message if nothing satisfies the schema.
+    pub(crate) conflicts: Vec<(PlaceId, &'static str, String)>,
+}
+
+/// Answers about languages and nodes that were worked out before.
+#[derive(Default)]
+struct Known<'a> {
     /// Which languages are empty, of those that had to be searched.
-    pub(crate) empties: FxHashMap<Regex, bool>,
-    pub(crate) sizes: FxHashMap<Regex, Size>,
+    empties: FxHashMap<Regex, bool>,
+    sizes: FxHashMap<Regex, Size>,
     /// Which nodes are seen to be empty, by how far was looked.
-    pub(crate) empty_nodes: FxHashMap<(NodeId, usize), bool>,
-    pub(crate) patterns: FxHashMap<&'a str, Regex>,
-    pub(crate) matchers: FxHashMap<Regex, Matcher>,
+    empty_nodes: FxHashMap<(NodeId, usize), bool>,
+    patterns: FxHashMap<&'a str, Regex>,
+    matchers: FxHashMap<Regex, Matcher>,
+}
+
+/// Where the reading of schemas is.
+struct Reading {
     depth: usize,
     /// The least depth of the schemas being read that a branch without a step leads back to.
     loops_to: usize,
@@ -100,13 +127,7 @@ pub(crate) struct Graph<'a> {
     /// add no value, so they do not exclude those of the others either.
     adding: FxHashSet<(PlaceId, usize)>,
     /// The schemas that lead back to themselves without a step, through others.
-    pub(crate) looping: FxHashSet<PlaceId>,
-    /// What the text around the values asks of them.
-    pub(crate) surroundings: Surroundings<'a>,
-    /// `None`: everything is enforced, or refused.
-    pub(crate) loose: Option<Loose<'a>>,
-    /// The first contradictions found, for the message if nothing satisfies the schema.
-    pub(crate) conflicts: Vec<(PlaceId, &'static str, String)>,
+    looping: FxHashSet<PlaceId>,
 }
 
 struct Node<'a> {
@@ -172,30 +193,25 @@ impl<'a> Graph<'a> {
             root,
             documents,
             resources: None,
-            nodes: vec![fixed(Shape::any()), fixed(Shape::default())],
-            places: vec![Place { parent: 0, step: Step::Root }],
-            entries: Vec::new(),
-            repeated_keys: FxHashSet::default(),
-            unknown_formats: FxHashMap::default(),
-            schemas: FxHashMap::default(),
-            constants: FxHashMap::default(),
-            intersections: FxHashMap::default(),
-            meanings: Meanings::default(),
-            complements: FxHashMap::default(),
-            empties: FxHashMap::default(),
-            sizes: FxHashMap::default(),
-            empty_nodes: FxHashMap::default(),
-            patterns: FxHashMap::default(),
-            matchers: FxHashMap::default(),
-            depth: 0,
-            loops_to: usize::MAX,
-            whole_from: 0,
-            assumed: None,
-            adding: FxHashSet::default(),
-            looping: FxHashSet::default(),
+            nodes: Nodes { list: vec![fixed(Shape::any()), fixed(Shape::default())], ..Nodes::default() },
+            found: Findings {
+                places: vec![Place { parent: 0, step: Step::Root }],
+                entries: Vec::new(),
+                repeated_keys: FxHashSet::default(),
+                unknown_formats: FxHashMap::default(),
+                conflicts: Vec::new(),
+            },
+            known: Known::default(),
+            reading: Reading {
+                depth: 0,
+                loops_to: usize::MAX,
+                whole_from: 0,
+                assumed: None,
+                adding: FxHashSet::default(),
+                looping: FxHashSet::default(),
+            },
             surroundings: Surroundings::default(),
             loose: None,
-            conflicts: Vec::new(),
         }
     }
 
@@ -203,7 +219,7 @@ impl<'a> Graph<'a> {
     pub(crate) fn next_pass(self, losses: Losses<'a>) -> Graph<'a> {
         Graph {
             resources: self.resources,
-            patterns: self.patterns,
+            known: Known { patterns: self.known.patterns, ..Known::default() },
             loose: Some(Loose::new(losses)),
             surroundings: self.surroundings,
             ..Graph::empty(self.root, self.documents, self.config, self.fuel, self.latest_draft)
@@ -234,11 +250,11 @@ impl<'a> Graph<'a> {
             _ => {}
         }
         let side = self.side();
-        if let Some(&node) = self.schemas.get(&(address(schema), side)) {
+        if let Some(&node) = self.nodes.schemas.get(&(address(schema), side)) {
             return Ok(node);
         }
         self.spend(parent, 1)?;
-        let place = match (step, self.schemas.get(&(address(schema), side.other()))) {
+        let place = match (step, self.nodes.schemas.get(&(address(schema), side.other()))) {
             (_, Some(&twin)) => self.place(twin),
             (Step::Root, None) => 0,
             (step, None) => self.place_below(parent, step),
@@ -257,7 +273,7 @@ impl<'a> Graph<'a> {
 
     fn new_schema_node(&mut self, schema: &'a Value, side: Side, place: PlaceId) -> NodeId {
         let node = self.push(Source::Schema(schema, side), place);
-        self.schemas.insert((address(schema), side), node);
+        self.nodes.schemas.insert((address(schema), side), node);
         node
     }
 
@@ -266,9 +282,9 @@ impl<'a> Graph<'a> {
         if self.loose.is_none() || node == NodeId::ANY || node == NodeId::NEVER {
             return node;
         }
-        match self.nodes[node.index()].source.clone() {
+        match self.nodes.list[node.index()].source.clone() {
             Source::Constant(_) => node,
-            Source::Schema(schema, side) => match self.schemas.get(&(address(schema), side.other())) {
+            Source::Schema(schema, side) => match self.nodes.schemas.get(&(address(schema), side.other())) {
                 Some(&twin) => twin,
                 None => self.new_schema_node(schema, side.other(), self.place(node)),
             },
@@ -294,7 +310,7 @@ impl<'a> Graph<'a> {
     pub(crate) fn schemas_of(&self, node: NodeId) -> Vec<&'a Value> {
         let (mut found, mut work) = (Vec::new(), vec![node]);
         while let Some(node) = work.pop() {
-            match &self.nodes[node.index()].source {
+            match &self.nodes.list[node.index()].source {
                 Source::Schema(schema, _) => found.push(*schema),
                 Source::Constant(_) => {}
                 Source::Intersection(members) => work.extend(members.iter()),
@@ -306,7 +322,7 @@ impl<'a> Graph<'a> {
 
     /// The schema that stands at a place, if it was read.
     pub(crate) fn schema_at(&self, place: PlaceId) -> Option<&'a Value> {
-        self.nodes.iter().find_map(|node| match node.source {
+        self.nodes.list.iter().find_map(|node| match node.source {
             Source::Schema(schema, _) if node.place == place => Some(schema),
             _ => None,
         })
@@ -314,12 +330,12 @@ impl<'a> Graph<'a> {
 
     /// The node of one value.
     fn constant_node(&mut self, value: &'a Value, place: PlaceId) -> Result<NodeId, SchemaError> {
-        if let Some(&node) = self.constants.get(&address(value)) {
+        if let Some(&node) = self.nodes.constants.get(&address(value)) {
             return Ok(node);
         }
         self.spend(place, 1)?;
         let node = self.push(Source::Constant(value), place);
-        self.constants.insert(address(value), node);
+        self.nodes.constants.insert(address(value), node);
         Ok(node)
     }
 
@@ -333,7 +349,7 @@ impl<'a> Graph<'a> {
         }
         let mut members: Vec<NodeId> = Vec::new();
         for node in [left, right] {
-            match &self.nodes[node.index()].source {
+            match &self.nodes.list[node.index()].source {
                 Source::Intersection(inner) => members.extend(inner.iter().copied()),
                 _ => members.push(node),
             }
@@ -346,14 +362,14 @@ impl<'a> Graph<'a> {
         }
         self.charge(1 + members.len() as u64 / 8);
         let members: Rc<[NodeId]> = members.into();
-        if let Some(&node) = self.intersections.get(&members) {
+        if let Some(&node) = self.nodes.intersections.get(&members) {
             return node;
         }
         let node = self.node_of_both((left, right), &members, |graph| {
-            let place = graph.nodes[left.index()].place;
+            let place = graph.nodes.list[left.index()].place;
             graph.push(Source::Intersection(members.clone()), place)
         });
-        self.intersections.insert(members, node);
+        self.nodes.intersections.insert(members, node);
         node
     }
 
@@ -365,15 +381,15 @@ impl<'a> Graph<'a> {
             NodeId::NEVER => return NodeId::ANY,
             _ => {}
         }
-        if let Some(&known) = self.complements.get(&node) {
+        if let Some(&known) = self.nodes.complements.get(&node) {
             return known;
         }
         let complement = self.node_of_others(node, |graph| {
-            let place = graph.nodes[node.index()].place;
+            let place = graph.nodes.list[node.index()].place;
             graph.push(Source::Complement(node), place)
         });
-        self.complements.insert(node, complement);
-        self.complements.entry(complement).or_insert(node);
+        self.nodes.complements.insert(node, complement);
+        self.nodes.complements.entry(complement).or_insert(node);
         complement
     }
 
@@ -385,18 +401,18 @@ impl<'a> Graph<'a> {
             Source::Intersection(members) => 480 + 2 * size_of_val(&**members),
         };
         self.fuel.hold(size_of::<Node<'_>>() + more);
-        self.nodes.push(Node { source, place, state: State::Pending });
-        NodeId::from_index(self.nodes.len() - 1)
+        self.nodes.list.push(Node { source, place, state: State::Pending });
+        NodeId::from_index(self.nodes.list.len() - 1)
     }
 
     /// The schemas of the documents that were read, by address, with their places.
     pub(crate) fn schema_places(&self) -> impl Iterator<Item = (usize, PlaceId)> {
-        self.schemas.iter().map(|(&(address, _), &node)| (address, self.place(node)))
+        self.nodes.schemas.iter().map(|(&(address, _), &node)| (address, self.place(node)))
     }
 
     /// The schemas of the documents that were read, each with its side and place.
     pub(crate) fn schemas_read(&self) -> impl Iterator<Item = (&'a Value, Side, PlaceId)> {
-        self.nodes.iter().filter_map(|node| match (&node.source, &node.state) {
+        self.nodes.list.iter().filter_map(|node| match (&node.source, &node.state) {
             (&Source::Schema(schema, side), State::Ready(_)) => Some((schema, side, node.place)),
             _ => None,
         })
@@ -404,17 +420,17 @@ impl<'a> Graph<'a> {
 
     /// Where a node's schema stands.
     pub(crate) fn place(&self, node: NodeId) -> PlaceId {
-        self.nodes[node.index()].place
+        self.nodes.list[node.index()].place
     }
 
     /// How many nodes there are.
     pub(crate) fn n_nodes(&self) -> usize {
-        self.nodes.len()
+        self.nodes.list.len()
     }
 
     /// The last step to a node's place, as a name for people.
     pub(crate) fn name(&self, node: NodeId) -> &str {
-        match &self.places[self.place(node)].step {
+        match &self.found.places[self.place(node)].step {
             Step::Root => "schema",
             Step::Pointer(name) | Step::Member(_, name) => name,
             Step::Keyword(keyword) | Step::Item(keyword, _) => keyword,
@@ -424,7 +440,7 @@ impl<'a> Graph<'a> {
     /// The place `step` below another.
     pub(crate) fn place_below(&mut self, parent: PlaceId, step: Step<Cow<'a, str>>) -> PlaceId {
         self.fuel.hold(2 * size_of::<Place<Cow<'a, str>>>());
-        self.places.push(Place { parent, step });
-        self.places.len() - 1
+        self.found.places.push(Place { parent, step });
+        self.found.places.len() - 1
     }
 }

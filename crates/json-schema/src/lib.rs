@@ -83,50 +83,21 @@
 //! Compilation is linear in the document for usual schemas; multiplied-out combinations and everything else
 //! that can grow is paid for in `Fuel` and limited.
 
-mod affected;
-mod array;
 mod config;
-mod decimal;
-mod diagram;
 mod distinct;
-mod document;
-mod documents;
-mod doubles;
-mod draft;
 mod error;
-mod escape;
-mod excluded;
 mod explain;
 mod formats;
+mod forms;
 mod graph;
-mod innermost;
-mod json_types;
-mod json_value;
-mod loose;
+mod lenient;
 mod lower;
-mod meanings;
-mod missing;
-mod multiples;
-mod names;
-mod node_id;
-mod notation;
-mod number;
-mod numeral;
-mod object;
-mod order;
-mod plain;
+mod numbers;
 mod productive;
-mod range;
-mod remedy;
 mod report;
-mod resources;
-mod scientific;
-mod shape;
+mod source;
+mod strings;
 mod style;
-mod suggest;
-mod terminals;
-mod uri;
-mod words;
 
 use maskwright_automata::{Fuel, Regex};
 use maskwright_grammar::{Grammar, SpecialNames};
@@ -135,21 +106,21 @@ use serde_json::Value;
 pub use config::{Numbers, PropertyOrder, SchemaConfig, SchemaLimits, Style, Whitespace};
 #[doc(hidden)]
 pub use distinct::Distinct;
-pub use document::{parse_document, parse_json};
-pub use documents::Documents;
 pub use error::{MissingDocument, SchemaError};
 pub use explain::{KeywordLimit, SchemaWords};
-#[doc(hidden)]
-pub use names::is_python_name;
+pub use report::suggest::{Warning, is_keyword};
 pub use report::{Report, ReportEntry, Status};
-pub use suggest::{Warning, is_keyword};
+pub use source::document::{parse_document, parse_json};
+pub use source::documents::Documents;
+#[doc(hidden)]
+pub use strings::names::is_python_name;
 
-use crate::excluded::{Excluded, Surroundings};
 use crate::graph::Graph;
-use crate::loose::Losses;
+use crate::lenient::loose::Losses;
 use crate::productive::is_productive;
-use crate::remedy::with_remedy;
 use crate::report::Step;
+use crate::report::remedy::with_remedy;
+use crate::strings::excluded::{Excluded, Surroundings};
 
 /// A schema as a grammar, and what of it is enforced.
 ///
@@ -245,7 +216,7 @@ pub fn compile_within(
 /// hide the marks `ends`.
 #[doc(hidden)]
 pub fn json_strings(texts: &Regex, ends: &[&str]) -> Regex {
-    Excluded::new(ends).all_hidden(escape::spell(texts))
+    Excluded::new(ends).all_hidden(strings::escape::spell(texts))
 }
 
 fn compile_graph<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<CompiledSchema, SchemaError> {
@@ -253,7 +224,7 @@ fn compile_graph<'a>(mut graph: Graph<'a>, schema: &'a Value) -> Result<Compiled
     match grammar_of(&mut graph, schema) {
         Ok((grammar, watch)) => Ok(CompiledSchema { grammar, report: graph.into_report(), watch }),
         Err(error) if config.strict && error.missing_document().is_some() => {
-            Err(missing::with_all_missing(&mut graph, error))
+            Err(report::missing::with_all_missing(&mut graph, error))
         }
         Err(error) if config.strict || !error.may_be_loosened() => Err(with_remedy(error, schema)),
         Err(_) => compile_loosely(graph, schema),
@@ -288,7 +259,7 @@ fn grammar_of<'a>(
     if is_productive(&grammar, graph, graph.place(root))? {
         Ok((grammar, watch))
     } else {
-        Err(innermost::unsatisfiable(graph, root))
+        Err(report::innermost::unsatisfiable(graph, root))
     }
 }
 
@@ -299,7 +270,7 @@ fn grammar_of<'a>(
 /// assert!(!maskwright_json_schema::usual_terminals(&Default::default()).is_empty());
 /// ```
 pub fn usual_terminals(config: &SchemaConfig) -> Vec<Regex> {
-    terminals::usual(config)
+    strings::terminals::usual(config)
 }
 
 /// Parses a schema document and [compiles](compile) it.

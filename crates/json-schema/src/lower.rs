@@ -24,16 +24,16 @@ use rustc_hash::FxHashMap;
 
 use crate::distinct::Distinct;
 use crate::error::Kind;
-use crate::excluded::{Excluded, Surroundings};
+use crate::forms::node_id::NodeId;
+use crate::forms::shape::Shape;
 use crate::graph::Graph;
-use crate::names::Names;
-use crate::node_id::NodeId;
-use crate::notation::Notation;
 use crate::productive::is_productive;
 use crate::report::PlaceId;
-use crate::shape::Shape;
+use crate::strings::excluded::{Excluded, Surroundings};
+use crate::strings::names::Names;
+use crate::strings::notation::Notation;
+use crate::strings::terminals::{Brackets, Pad, Punctuation};
 use crate::style::{Elements, End, Padding};
-use crate::terminals::{Brackets, Pad, Punctuation};
 use crate::{SchemaError, Style, Whitespace};
 
 /// How deep schemas are followed before they are put off.
@@ -104,7 +104,7 @@ enum State {
 /// How values are written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
-    /// As JSON, or in another [notation](crate::notation).
+    /// As JSON, or in another [notation](crate::strings::notation).
     Value,
     /// In an [element](crate::style): the part after its name, up to its end.
     Element,

@@ -5,10 +5,10 @@ use maskwright_grammar::{Expr, ExprId, Grammar};
 
 use crate::SchemaError;
 use crate::graph::Graph;
-use crate::names::IDENTIFIER;
 use crate::report::PlaceId;
-use crate::terminals::CANONICAL_STRING;
-use crate::words;
+use crate::strings::names::IDENTIFIER;
+use crate::strings::terminals::CANONICAL_STRING;
+use crate::strings::words;
 
 /// Whether the grammar has any text. The least fixed point over expressions; those below another have
 /// smaller ids, so each round is one pass, and there are as many rounds as rules wait for later ones.

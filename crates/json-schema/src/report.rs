@@ -3,11 +3,17 @@
 //! Entries keep their place as a link to the schema above, so that noting thousands of keywords costs no
 //! text; pointers are rendered when asked for.
 
+pub(crate) mod innermost;
+pub(crate) mod missing;
+pub(crate) mod order;
+pub(crate) mod remedy;
+pub(crate) mod suggest;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use crate::suggest::{self, Warning};
+use crate::report::suggest::Warning;
 
 /// What became of each keyword that the compiler met, in the order of the schema's text; other documents
 /// follow.

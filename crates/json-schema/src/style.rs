@@ -2,10 +2,10 @@
 //!
 //! In a [`Style`] with elements, a text writes the members of one object, each as an element: a name, a value
 //! and the mark that closes the element. (Python's arguments and Gemma's objects are
-//! [notations](crate::notation).) A string is written raw, as it is; another value as JSON. So a raw string
-//! ends at the first mark, and cannot contain it. White space may stand around elements, and around values
-//! that are not raw. [`Elements`] says what stands between those parts in a style, and `lower/element.rs`
-//! makes rules of them.
+//! [notations](crate::strings::notation).) A string is written raw, as it is; another value as JSON. So a raw
+//! string ends at the first mark, and cannot contain it. White space may stand around elements, and around
+//! values that are not raw. [`Elements`] says what stands between those parts in a style, and
+//! `lower/element.rs` makes rules of them.
 //!
 //! What the styles have in common, and where they differ, follows xgrammar 0.2.8. In Cohere's and MiniMax
 //! M3's, arrays and objects are elements in elements; the others have JSON there.
@@ -15,8 +15,8 @@ use std::sync::LazyLock;
 use maskwright_automata::Regex;
 
 use crate::Style;
-use crate::escape::Spelling;
-use crate::names::{Names, may_contain, without};
+use crate::strings::escape::Spelling;
+use crate::strings::names::{Names, may_contain, without};
 
 /// What kind of value an element has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,7 +10,7 @@ use maskwright_automata::ByteSet;
 use maskwright_grammar::{Mark, Marks, Watching};
 use rpds::{ListSync, RedBlackTreeSetSync, VectorSync};
 
-use crate::json_value::{JsonValue, begins_with, escape_goes_on, unescaped_so_far};
+use crate::source::json_value::{JsonValue, begins_with, escape_goes_on, unescaped_so_far};
 
 /// Classes of no more keys than this are taken as names, in any order.
 pub(crate) const FEW_KEYS: u64 = 64;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::place::{Open, Place, Spot, pointer, scalar_length, shortened, string_of};
 use super::walk::{Applied, applied};
 use crate::PropertyOrder;
-use crate::words::Matcher;
+use crate::strings::words::Matcher;
 
 /// How many names are listed.
 const MAX_NAMES: usize = 8;

@@ -23,8 +23,8 @@ use std::sync::OnceLock;
 
 use maskwright_automata::Regex;
 
-use crate::draft::Draft;
-use crate::escape::{is_spelled_plainly, spell};
+use crate::source::draft::Draft;
+use crate::strings::escape::{is_spelled_plainly, spell};
 
 /// A format the specification defines.
 struct Format {

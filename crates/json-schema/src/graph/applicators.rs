@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 
 use super::keywords::Keywords;
 use crate::SchemaError;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::ObjectSet;
+use crate::forms::shape::Shape;
 use crate::graph::Graph;
-use crate::node_id::NodeId;
-use crate::object::ObjectSet;
 use crate::report::{PlaceId, Step};
-use crate::shape::Shape;
 
 /// How far into the instance branches of `oneOf` are compared.
 const DISJOINT_DEPTH: usize = 3;
@@ -37,7 +37,7 @@ impl<'a> Graph<'a> {
         for (i, branch) in branches.iter().enumerate() {
             let node = self.schema_node(branch, place, Step::Item("oneOf", i))?;
             let Some(branch) = self.branch_shape(node, &mut leads_back)? else {
-                self.adding.insert((place, i));
+                self.reading.adding.insert((place, i));
                 continue;
             };
             has_branch = true;
@@ -46,7 +46,7 @@ impl<'a> Graph<'a> {
                 None => Ok(shape),
             };
             let shape = within(self, branch.shape)?;
-            if self.assumed.is_none() && self.adding.contains(&(place, i)) {
+            if self.reading.assumed.is_none() && self.reading.adding.contains(&(place, i)) {
                 union.add(&shape);
                 continue;
             }

@@ -1,17 +1,17 @@
 //! Which part of a schema to leave out for an error.
 //!
-//! A [loose](crate::loose) pass that fails is repeated without one more part: the keyword that the error
-//! names, one that multiplies alternatives, or the whole schema.
+//! A [loose](crate::lenient::loose) pass that fails is repeated without one more part: the keyword that the
+//! error names, one that multiplies alternatives, or the whole schema.
 
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 
 use crate::SchemaError;
-use crate::document::address;
 use crate::error::Blame;
+use crate::forms::node_id::NodeId;
 use crate::graph::Graph;
-use crate::node_id::NodeId;
 use crate::report::PlaceId;
+use crate::source::document::address;
 
 /// The keywords that multiply alternatives, to blame if the error names no keyword.
 const MULTIPLYING: [&str; 4] = ["oneOf", "if", "not", "anyOf"];

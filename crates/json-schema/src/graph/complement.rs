@@ -11,15 +11,15 @@ use std::rc::Rc;
 use maskwright_automata::Regex;
 
 use crate::SchemaError;
-use crate::array::{ArraySet, ItemCount};
-use crate::decimal::Multiple;
 use crate::error::Kind;
+use crate::forms::array::{ArraySet, ItemCount};
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{KeyClass, ObjectSet, all_keys};
+use crate::forms::shape::{Shape, StringConstraint, StringSet};
 use crate::graph::Graph;
-use crate::node_id::NodeId;
-use crate::number::{Bound, NumberRange, NumberSet};
-use crate::object::{KeyClass, ObjectSet, all_keys};
+use crate::numbers::decimal::Multiple;
+use crate::numbers::number::{Bound, NumberRange, NumberSet};
 use crate::report::PlaceId;
-use crate::shape::{Shape, StringConstraint, StringSet};
 
 /// How far into the instance it is looked whether an alternative is empty.
 const PRUNING_DEPTH: usize = 2;

@@ -9,14 +9,14 @@ use std::rc::Rc;
 use maskwright_automata::Regex;
 
 use crate::SchemaError;
-use crate::array::ArraySet;
+use crate::forms::array::ArraySet;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{Names, ObjectSet};
+use crate::forms::shape::{Shape, StringConstraint, StringSet};
 use crate::graph::Graph;
-use crate::node_id::NodeId;
-use crate::number::NumberSet;
-use crate::object::{Names, ObjectSet};
+use crate::numbers::number::NumberSet;
 use crate::report::PlaceId;
-use crate::shape::{Shape, StringConstraint, StringSet};
-use crate::words::{self, Size};
+use crate::strings::words::{self, Size};
 
 /// How many sets of objects are compared with each other.
 const MAX_ABSORBED: usize = 1024;
@@ -244,24 +244,24 @@ impl<'a> Graph<'a> {
         if !regex.is_extended() {
             return Ok(*regex == Regex::empty());
         }
-        if let Some(&known) = self.empties.get(regex) {
+        if let Some(&known) = self.known.empties.get(regex) {
             return Ok(known);
         }
         self.spend(place, 1)?;
         // The language can come of several keywords, so none is named.
         let is_empty = words::is_empty(regex, self.fuel).map_err(|kind| self.error(place, None, kind))?;
-        self.empties.insert(regex.clone(), is_empty);
+        self.known.empties.insert(regex.clone(), is_empty);
         Ok(is_empty)
     }
 
     /// How many words a language has.
     pub(crate) fn size(&mut self, regex: &Regex, place: PlaceId) -> Result<Size, SchemaError> {
-        if let Some(&known) = self.sizes.get(regex) {
+        if let Some(&known) = self.known.sizes.get(regex) {
             return Ok(known);
         }
         self.spend(place, 1)?;
         let size = words::size(regex, self.fuel).map_err(|kind| self.error(place, None, kind))?;
-        self.sizes.insert(regex.clone(), size);
+        self.known.sizes.insert(regex.clone(), size);
         Ok(size)
     }
 
@@ -277,7 +277,7 @@ impl<'a> Graph<'a> {
         if depth == 0 || node == NodeId::ANY {
             return Ok(false);
         }
-        if let Some(&known) = self.empty_nodes.get(&(node, depth)) {
+        if let Some(&known) = self.known.empty_nodes.get(&(node, depth)) {
             return Ok(known);
         }
         self.spend(self.place(node), 1)?;
@@ -287,13 +287,13 @@ impl<'a> Graph<'a> {
             Err(error) if error.is_loop() => return Ok(false),
             // Whether it is needed is found out where it is.
             Err(error) if error.may_be_loosened() => {
-                self.empty_nodes.insert((node, depth), false);
+                self.known.empty_nodes.insert((node, depth), false);
                 return Ok(false);
             }
             Err(error) => return Err(error),
         };
         let is_empty = self.is_seen_empty(&shape, depth - 1)?;
-        self.empty_nodes.insert((node, depth), is_empty);
+        self.known.empty_nodes.insert((node, depth), is_empty);
         Ok(is_empty)
     }
 }

@@ -9,10 +9,10 @@ use maskwright_automata::Regex;
 
 use crate::SchemaError;
 use crate::error::Kind;
+use crate::forms::shape::{Shape, StringSet};
 use crate::graph::Graph;
 use crate::report::PlaceId;
-use crate::shape::{Shape, StringSet};
-use crate::words::Matcher;
+use crate::strings::words::Matcher;
 
 impl<'a> Graph<'a> {
     /// The values in both; in objects, the order of properties of `left` comes first.
@@ -130,7 +130,7 @@ impl<'a> Graph<'a> {
         place: PlaceId,
     ) -> Result<bool, SchemaError> {
         let fuel = self.fuel;
-        let matcher = self.matchers.entry(pattern.clone()).or_insert_with(|| Matcher::new(pattern));
+        let matcher = self.known.matchers.entry(pattern.clone()).or_insert_with(|| Matcher::new(pattern));
         let found = matcher.matches(word, fuel);
         found.map_err(|kind| self.error(place, Some("pattern"), kind))
     }
@@ -147,7 +147,7 @@ impl<'a> Graph<'a> {
         place: PlaceId,
         keyword: &'static str,
     ) -> Result<Regex, SchemaError> {
-        if let Some(regex) = self.patterns.get(pattern) {
+        if let Some(regex) = self.known.patterns.get(pattern) {
             return Ok(regex.clone());
         }
         let parsed = maskwright_syntax::regex::parse_search(
@@ -157,7 +157,7 @@ impl<'a> Graph<'a> {
         );
         match parsed {
             Ok(regex) => {
-                self.patterns.insert(pattern, regex.clone());
+                self.known.patterns.insert(pattern, regex.clone());
                 Ok(regex)
             }
             Err(error) => Err(self.error(place, Some(keyword), Kind::of_syntax(&error))),

@@ -1,21 +1,21 @@
 //! One schema object, read into typed fields.
 //!
-//! The first stage: the only place that looks at keywords as names. It checks the form of their values,
-//! refuses or reports those that are not enforced, and knows the trivial uses that constrain nothing
-//! (`"uniqueItems": false`).
+//! The first stage: it checks the form of their values, and refuses or reports those that are not enforced.
+//! What is known of a keyword without its value is in `keyword.rs`.
 
 use maskwright_automata::Regex;
 use serde_json::{Map, Number, Value};
 
 use crate::SchemaError;
-use crate::decimal::Decimal;
-use crate::draft::Draft;
 use crate::error::Kind;
 use crate::formats;
 use crate::graph::Graph;
-use crate::json_types::{Types, kind_of};
+use crate::numbers::decimal::Decimal;
 use crate::report::PlaceId;
-use crate::suggest;
+use crate::report::suggest;
+use crate::source::draft::Draft;
+use crate::source::json_types::{Types, kind_of};
+use crate::source::keyword::{Keyword, Role};
 
 /// The enforced keywords of one schema; absent ones are `None`.
 #[derive(Default)]
@@ -61,10 +61,12 @@ pub(crate) struct Keywords<'a> {
     pub(crate) unevaluated_items: Option<&'a Value>,
     pub(crate) min_properties: Option<u64>,
     pub(crate) max_properties: Option<u64>,
-    /// The types that keywords constrain which are left out ([`crate::loose`]).
+    /// The types that keywords constrain which are left out ([`crate::lenient::loose`]).
     pub(crate) lost: Types,
     /// Whether a keyword is left out that evaluates properties or items.
     pub(crate) loses_evaluation: bool,
+    /// Whether there is any keyword that [`Graph::own_shape`] looks at.
+    pub(crate) constrains: bool,
     /// Whether `oneOf` is taken as `anyOf`.
     pub(crate) may_overlap: bool,
 }
@@ -74,49 +76,6 @@ pub(crate) enum Exclusive {
     Flag(bool),
     Bound(Decimal),
 }
-
-impl Keywords<'_> {
-    /// Whether there is any keyword that [`Graph::own_shape`] looks at.
-    pub(crate) fn constrains(&self) -> bool {
-        self.types.is_some()
-            || self.has_number_keyword()
-            || self.has_string_keyword()
-            || self.has_container_keyword()
-    }
-
-    pub(crate) fn has_number_keyword(&self) -> bool {
-        self.minimum.is_some()
-            || self.maximum.is_some()
-            || self.exclusive_minimum.is_some()
-            || self.exclusive_maximum.is_some()
-            || self.multiple_of.is_some()
-    }
-
-    pub(crate) fn has_string_keyword(&self) -> bool {
-        self.min_length.is_some()
-            || self.max_length.is_some()
-            || self.pattern.is_some()
-            || self.format.is_some()
-    }
-
-    pub(crate) fn has_container_keyword(&self) -> bool {
-        self.items.is_some()
-            || self.prefix_items.is_some()
-            || self.min_items.is_some()
-            || self.max_items.is_some()
-            || self.has_unique_items
-            || self.properties.is_some()
-            || self.required.is_some()
-            || self.additional_properties.is_some()
-            || self.min_properties.is_some()
-            || self.contains.is_some()
-            || self.pattern_properties.is_some()
-            || self.property_names.is_some()
-            || self.max_properties.is_some()
-    }
-}
-
-const NOT_YET: &str = "this keyword is not enforced";
 
 impl<'a> Graph<'a> {
     /// Reads one schema object.
@@ -149,242 +108,102 @@ impl<'a> Graph<'a> {
         value: &'a Value,
         place: PlaceId,
     ) -> Result<(), SchemaError> {
-        if self.latest_draft < Draft::that_brought(keyword) {
+        let Some(known) = Keyword::named(keyword) else { return self.read_unknown(keyword, place) };
+        if self.latest_draft < known.since || known.role == Role::Content {
             self.note_annotation(place, keyword);
             return Ok(());
         }
-        // Each arm reads its keyword and leaves its static name, to be noted as enforced.
-        let enforced = match keyword {
-            "type" => {
-                read.types = Some(self.types(value, place)?);
-                "type"
+        let name = known.name;
+        match name {
+            "type" => read.types = Some(self.types(value, place)?),
+            "enum" => read.enumeration = Some(self.list(value, place, name)?),
+            "const" => read.constant = Some(value),
+            "$ref" | "$dynamicRef" | "$recursiveRef" => {
+                read.references.push((name, self.text(value, place, name)?));
             }
-            "enum" => {
-                read.enumeration = Some(self.list(value, place, "enum")?);
-                "enum"
+            "allOf" => read.all_of = Some(self.list(value, place, name)?),
+            "anyOf" => read.any_of = Some(self.list(value, place, name)?),
+            "oneOf" => read.one_of = Some(self.list(value, place, name)?),
+            "not" => read.not = Some(value),
+            "if" => read.condition = Some(value),
+            "then" => read.consequence = Some(value),
+            "else" => read.alternative = Some(value),
+            "contains" => read.contains = Some(value),
+            "minContains" => read.min_contains = Some(self.count(value, place, name)?),
+            "maxContains" => read.max_contains = Some(self.count(value, place, name)?),
+            "patternProperties" => read.pattern_properties = Some(self.members(value, place, name)?),
+            "propertyNames" => read.property_names = Some(value),
+            "dependencies" | "dependentRequired" | "dependentSchemas" => {
+                read.dependencies.push((name, self.members(value, place, name)?));
             }
-            "const" => {
-                read.constant = Some(value);
-                "const"
-            }
-            "$ref" => {
-                read.references.push(("$ref", self.text(value, place, "$ref")?));
-                "$ref"
-            }
-            "$dynamicRef" => {
-                read.references.push(("$dynamicRef", self.text(value, place, "$dynamicRef")?));
-                "$dynamicRef"
-            }
-            "$recursiveRef" => {
-                read.references.push(("$recursiveRef", self.text(value, place, "$recursiveRef")?));
-                "$recursiveRef"
-            }
-            "allOf" => {
-                read.all_of = Some(self.list(value, place, "allOf")?);
-                "allOf"
-            }
-            "anyOf" => {
-                read.any_of = Some(self.list(value, place, "anyOf")?);
-                "anyOf"
-            }
-            "oneOf" => {
-                read.one_of = Some(self.list(value, place, "oneOf")?);
-                "oneOf"
-            }
-            "not" => {
-                read.not = Some(value);
-                "not"
-            }
-            "if" => {
-                read.condition = Some(value);
-                "if"
-            }
-            "then" => {
-                read.consequence = Some(value);
-                "then"
-            }
-            "else" => {
-                read.alternative = Some(value);
-                "else"
-            }
-            "contains" => {
-                read.contains = Some(value);
-                "contains"
-            }
-            "minContains" => {
-                read.min_contains = Some(self.count(value, place, "minContains")?);
-                "minContains"
-            }
-            "maxContains" => {
-                read.max_contains = Some(self.count(value, place, "maxContains")?);
-                "maxContains"
-            }
-            "patternProperties" => {
-                read.pattern_properties = Some(self.members(value, place, "patternProperties")?);
-                "patternProperties"
-            }
-            "propertyNames" => {
-                read.property_names = Some(value);
-                "propertyNames"
-            }
-            "dependencies" => {
-                read.dependencies.push(("dependencies", self.members(value, place, "dependencies")?));
-                "dependencies"
-            }
-            "dependentRequired" => {
-                read.dependencies
-                    .push(("dependentRequired", self.members(value, place, "dependentRequired")?));
-                "dependentRequired"
-            }
-            "dependentSchemas" => {
-                read.dependencies.push(("dependentSchemas", self.members(value, place, "dependentSchemas")?));
-                "dependentSchemas"
-            }
-            "minimum" => {
-                read.minimum = Some(self.bound(value, place, "minimum")?);
-                "minimum"
-            }
-            "maximum" => {
-                read.maximum = Some(self.bound(value, place, "maximum")?);
-                "maximum"
-            }
-            "exclusiveMinimum" => {
-                read.exclusive_minimum = Some(self.exclusive(value, place, "exclusiveMinimum")?);
-                "exclusiveMinimum"
-            }
-            "exclusiveMaximum" => {
-                read.exclusive_maximum = Some(self.exclusive(value, place, "exclusiveMaximum")?);
-                "exclusiveMaximum"
-            }
+            "minimum" => read.minimum = Some(self.bound(value, place, name)?),
+            "maximum" => read.maximum = Some(self.bound(value, place, name)?),
+            "exclusiveMinimum" => read.exclusive_minimum = Some(self.exclusive(value, place, name)?),
+            "exclusiveMaximum" => read.exclusive_maximum = Some(self.exclusive(value, place, name)?),
             "multipleOf" => {
-                let divisor = self.bound(value, place, "multipleOf")?;
+                let divisor = self.bound(value, place, name)?;
                 if divisor.is_zero() || divisor.is_negative() {
-                    return Err(self.malformed(place, "multipleOf", "a number greater than zero", value));
+                    return Err(self.malformed(place, name, "a number greater than zero", value));
                 }
                 read.multiple_of = Some(divisor);
-                "multipleOf"
             }
-            "minLength" => {
-                read.min_length = Some(self.count(value, place, "minLength")?);
-                "minLength"
+            "minLength" => read.min_length = Some(self.count(value, place, name)?),
+            "maxLength" => read.max_length = Some(self.count(value, place, name)?),
+            "pattern" => read.pattern = Some(self.text(value, place, name)?),
+            "format" => match value.as_str().and_then(|name| formats::language(name, self.draft)) {
+                Some(language) => read.format = Some(language),
+                // What the specification does not define is an annotation by it.
+                None => {
+                    self.note_unknown_format(place, value.as_str());
+                    return Ok(());
+                }
+            },
+            "items" => read.items = Some(value),
+            "prefixItems" => read.prefix_items = Some(self.list(value, place, name)?),
+            "additionalItems" => read.additional_items = Some(value),
+            "minItems" => read.min_items = Some(self.count(value, place, name)?),
+            "maxItems" => read.max_items = Some(self.count(value, place, name)?),
+            // Whether it constrains anything depends on `maxItems`; then it is noted.
+            "uniqueItems" => read.has_unique_items = self.flag(value, place, name)?,
+            "properties" => read.properties = Some(self.members(value, place, name)?),
+            "required" => read.required = Some(self.list(value, place, name)?),
+            "additionalProperties" => read.additional_properties = Some(value),
+            "unevaluatedProperties" => read.unevaluated_properties = Some(value),
+            "unevaluatedItems" => read.unevaluated_items = Some(value),
+            "minProperties" => read.min_properties = Some(self.count(value, place, name)?),
+            "maxProperties" => read.max_properties = Some(self.count(value, place, name)?),
+            "$schema" if self.draft == Draft::Draft3 && place == 0 => {
+                self.refuse(
+                    place,
+                    name,
+                    "draft 3 is not supported; drafts 4, 6, 7, 2019-09 and 2020-12 are",
+                )?;
             }
-            "maxLength" => {
-                read.max_length = Some(self.count(value, place, "maxLength")?);
-                "maxLength"
+            _ => debug_assert_ne!(known.role, Role::Constraint, "`{name}` is read"),
+        }
+        if known.role == Role::Constraint {
+            read.constrains |= known.types != Types::ALL || name == "type";
+            if name != "uniqueItems" {
+                self.note(place, name);
             }
-            "pattern" => {
-                read.pattern = Some(self.text(value, place, "pattern")?);
-                "pattern"
-            }
-            "items" => {
-                read.items = Some(value);
-                "items"
-            }
-            "prefixItems" => {
-                read.prefix_items = Some(self.list(value, place, "prefixItems")?);
-                "prefixItems"
-            }
-            "additionalItems" => {
-                read.additional_items = Some(value);
-                "additionalItems"
-            }
-            "minItems" => {
-                read.min_items = Some(self.count(value, place, "minItems")?);
-                "minItems"
-            }
-            "maxItems" => {
-                read.max_items = Some(self.count(value, place, "maxItems")?);
-                "maxItems"
-            }
-            "uniqueItems" => {
-                // Whether it constrains anything depends on `maxItems`.
-                read.has_unique_items = self.flag(value, place, "uniqueItems")?;
-                return Ok(());
-            }
-            "properties" => {
-                read.properties = Some(self.members(value, place, "properties")?);
-                "properties"
-            }
-            "required" => {
-                read.required = Some(self.list(value, place, "required")?);
-                "required"
-            }
-            "additionalProperties" => {
-                read.additional_properties = Some(value);
-                "additionalProperties"
-            }
-            "unevaluatedProperties" => {
-                read.unevaluated_properties = Some(value);
-                "unevaluatedProperties"
-            }
-            "unevaluatedItems" => {
-                read.unevaluated_items = Some(value);
-                "unevaluatedItems"
-            }
-            "minProperties" => {
-                read.min_properties = Some(self.count(value, place, "minProperties")?);
-                "minProperties"
-            }
-            "maxProperties" => {
-                read.max_properties = Some(self.count(value, place, "maxProperties")?);
-                "maxProperties"
-            }
-            _ => return self.read_unenforced(read, keyword, value, place),
-        };
-        self.note(place, enforced);
+        }
         Ok(())
     }
 
-    /// Keywords that constrain nothing, or that are not enforced when they do.
-    fn read_unenforced(
-        &mut self,
-        read: &mut Keywords<'a>,
-        keyword: &'a str,
-        value: &'a Value,
-        place: PlaceId,
-    ) -> Result<(), SchemaError> {
-        let name = match keyword {
-            "$schema" => {
-                if self.draft == Draft::Draft3 && place == 0 {
-                    self.refuse(
-                        place,
-                        "$schema",
-                        "draft 3 is not supported; drafts 4, 6, 7, 2019-09 and 2020-12 are",
-                    )?;
-                }
-                return Ok(());
-            }
-            // Annotations and places for definitions.
-            "$id" | "$anchor" | "$comment" | "$vocabulary" | "$defs" | "definitions" | "title"
-            | "description" | "default" | "examples" | "deprecated" | "readOnly" | "writeOnly"
-            | "$recursiveAnchor" | "$dynamicAnchor" => return Ok(()),
-            // The specification leaves the content of strings to applications.
-            "contentEncoding" | "contentMediaType" | "contentSchema" => {
-                self.note_annotation(place, keyword);
-                return Ok(());
-            }
-            "id" if self.draft <= Draft::Draft4 => return Ok(()),
-            "format" => {
-                // What the specification does not define is an annotation by it.
-                let draft = self.draft;
-                match value.as_str().and_then(|name| formats::language(name, draft)) {
-                    Some(language) => {
-                        read.format = Some(language);
-                        self.note(place, "format");
-                    }
-                    None => self.note_unknown_format(place, value.as_str()),
-                }
-                return Ok(());
-            }
-            "extends" if self.draft == Draft::Draft3 => "extends",
-            "disallow" if self.draft == Draft::Draft3 => "disallow",
-            "divisibleBy" if self.draft == Draft::Draft3 => "divisibleBy",
-            _ => {
-                self.note_annotation(place, keyword);
-                return Ok(());
-            }
-        };
-        Err(self.error(place, Some(name), Kind::Unsupported { message: NOT_YET.into() }))
+    /// A keyword that no draft from 4 on has.
+    fn read_unknown(&mut self, keyword: &'a str, place: PlaceId) -> Result<(), SchemaError> {
+        if keyword == "id" && self.draft <= Draft::Draft4 {
+            return Ok(());
+        }
+        let of_draft_3 = ["extends", "disallow", "divisibleBy"];
+        if let Some(name) =
+            of_draft_3.into_iter().find(|&name| name == keyword && self.draft == Draft::Draft3)
+        {
+            let message = "this keyword is not enforced".into();
+            return Err(self.error(place, Some(name), Kind::Unsupported { message }));
+        }
+        self.note_annotation(place, keyword);
+        Ok(())
     }
 
     pub(crate) fn types(&mut self, value: &'a Value, place: PlaceId) -> Result<Types, SchemaError> {

@@ -1,4 +1,4 @@
-//! Reads a schema without the parts that are left out ([`crate::loose`]), and reports those parts.
+//! Reads a schema without the parts that are left out ([`crate::lenient::loose`]), and reports those parts.
 //!
 //! A part that is left out is not compiled, but its form is checked: a mistake in it is still an error.
 
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 
 use super::keywords::Keywords;
 use crate::SchemaError;
-use crate::decimal::Multiple;
-use crate::document::{address, pointer_to};
+use crate::forms::shape::Shape;
 use crate::graph::Graph;
-use crate::json_types::Types;
-use crate::loose::{Loss, Side};
-use crate::multiples::Dfa;
+use crate::lenient::loose::{Loss, Side};
+use crate::numbers::decimal::Multiple;
+use crate::numbers::multiples::Dfa;
 use crate::report::{Entry, PlaceId, Status, Step};
-use crate::resources::{holds_schemas, holds_schemas_by_name};
-use crate::shape::Shape;
+use crate::source::document::{address, pointer_to};
+use crate::source::json_types::Types;
+use crate::source::keyword::{Holds, Keyword};
 
 /// By keyword: those that mean more, or nothing, without it.
 const COMPANIONS: &[(&str, &[&str])] = &[
@@ -49,16 +49,17 @@ impl<'a> Graph<'a> {
         let Some(loose) = &self.loose else { return Ok(None) };
         let Some(reason) = loose.losses.schemas.get(&address(schema)).cloned() else { return Ok(None) };
         for (keyword, value) in self.members_that_count(schema) {
-            let n_entries = self.entries.len();
+            let n_entries = self.found.entries.len();
             let mut read = Keywords::default();
             match self.read_keyword(&mut read, keyword, value, place) {
                 Err(error) if !error.may_be_loosened() => return Err(error),
                 _ => {}
             }
             let is_enforced = |entry: &Entry<_>| entry.status == Status::Enforced;
-            let is_constraint = self.entries[n_entries..].iter().any(is_enforced) || read.has_unique_items;
+            let is_constraint =
+                self.found.entries[n_entries..].iter().any(is_enforced) || read.has_unique_items;
             if is_constraint {
-                self.entries.truncate(n_entries);
+                self.found.entries.truncate(n_entries);
                 self.note_loss(place, keyword, reason.clone());
             }
         }
@@ -94,20 +95,20 @@ impl<'a> Graph<'a> {
                 }
             }
         };
-        let n_entries = self.entries.len();
+        let n_entries = self.found.entries.len();
         if may_overlap {
             self.read_keyword(read, keyword, value, place)?;
-            self.entries.truncate(n_entries);
+            self.found.entries.truncate(n_entries);
             read.may_overlap = true;
             self.note_loss(place, keyword, format!("it is enforced as `anyOf` only: {reason}"));
         } else {
             let mut below = Vec::new();
             push_schemas(keyword, value, &mut below);
             self.check_unread(below, place)?;
-            read.loses_evaluation |= evaluates(keyword);
+            read.loses_evaluation |= Keyword::named(keyword).is_some_and(|keyword| keyword.evaluates);
             self.note_loss(place, keyword, reason);
         }
-        read.lost = read.lost.union(constrained_by(keyword));
+        read.lost = read.lost.union(Keyword::types_of(keyword));
         Ok(())
     }
 
@@ -147,8 +148,8 @@ impl<'a> Graph<'a> {
                     "contains" => read.contains = None,
                     _ => {}
                 }
-                read.lost = read.lost.union(constrained_by(companion));
-                read.loses_evaluation |= evaluates(companion);
+                read.lost = read.lost.union(Keyword::types_of(companion));
+                read.loses_evaluation |= Keyword::named(companion).is_some_and(|keyword| keyword.evaluates);
             }
         }
     }
@@ -187,7 +188,7 @@ impl<'a> Graph<'a> {
     /// Checks the form of schemas that are not read because something around them is left out, and of what
     /// they refer to. Iterative, linear in their size.
     fn check_unread(&mut self, mut work: Vec<&'a Value>, place: PlaceId) -> Result<(), SchemaError> {
-        let n_entries = self.entries.len();
+        let n_entries = self.found.entries.len();
         let mut seen = FxHashSet::default();
         while let Some(schema) = work.pop() {
             if schema.is_boolean() || !seen.insert(address(schema)) {
@@ -203,7 +204,7 @@ impl<'a> Graph<'a> {
                 return self.check_schema(schema, place, &mut work);
             }
         }
-        self.entries.truncate(n_entries);
+        self.found.entries.truncate(n_entries);
         Ok(())
     }
 
@@ -262,75 +263,23 @@ impl<'a> Graph<'a> {
     }
 
     fn note_loss(&mut self, place: PlaceId, keyword: &'a str, reason: String) {
-        let status = Status::NotEnforced { reason: Cow::Owned(reason) };
-        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
+        self.enter(place, keyword, Status::NotEnforced { reason: Cow::Owned(reason) });
     }
 }
 
 /// The schemas that are the value of a keyword, or in it, if the keyword applies them.
 fn push_schemas<'a>(keyword: &str, value: &'a Value, work: &mut Vec<&'a Value>) {
-    match (keyword, value) {
+    match (keyword, Keyword::held_by(keyword), value) {
         // Checked only where something refers to them, or never.
-        ("$defs" | "definitions" | "contentSchema", _) => {}
-        ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(schemas)) => {
+        ("$defs" | "definitions" | "contentSchema", ..) => {}
+        ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", _, Value::Array(schemas)) => {
             work.extend(schemas)
         }
-        ("dependencies", Value::Object(schemas)) => {
+        ("dependencies", _, Value::Object(schemas)) => {
             work.extend(schemas.values().filter(|needed| needed.is_object()));
         }
-        (_, Value::Object(schemas)) if holds_schemas_by_name(keyword) => {
-            work.extend(schemas.values());
-        }
-        (_, schema) if holds_schemas(keyword) => work.push(schema),
+        (_, Holds::SchemasByName, Value::Object(schemas)) => work.extend(schemas.values()),
+        (_, Holds::Schemas, schema) => work.push(schema),
         _ => {}
     }
-}
-
-/// The types of which a keyword may refuse a value.
-pub(crate) fn constrained_by(keyword: &str) -> Types {
-    match keyword {
-        "pattern" | "format" | "minLength" | "maxLength" => Types::STRING,
-        "multipleOf" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => {
-            Types::INTEGER.union(Types::NUMBER)
-        }
-        "items" | "prefixItems" | "additionalItems" | "contains" | "minContains" | "maxContains"
-        | "minItems" | "maxItems" | "uniqueItems" | "unevaluatedItems" => Types::ARRAY,
-        "properties"
-        | "patternProperties"
-        | "additionalProperties"
-        | "propertyNames"
-        | "required"
-        | "minProperties"
-        | "maxProperties"
-        | "dependencies"
-        | "dependentRequired"
-        | "dependentSchemas"
-        | "unevaluatedProperties" => Types::OBJECT,
-        _ => Types::ALL,
-    }
-}
-
-/// Whether a keyword evaluates properties or items, by itself or by a schema below it.
-fn evaluates(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "$ref"
-            | "$dynamicRef"
-            | "$recursiveRef"
-            | "allOf"
-            | "anyOf"
-            | "oneOf"
-            | "if"
-            | "then"
-            | "else"
-            | "dependencies"
-            | "dependentSchemas"
-            | "properties"
-            | "patternProperties"
-            | "additionalProperties"
-            | "prefixItems"
-            | "items"
-            | "additionalItems"
-            | "contains"
-    )
 }

@@ -12,9 +12,9 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::{Graph, Source};
-use crate::diagram::{Diagram, Diagrams};
-use crate::node_id::NodeId;
-use crate::resources::Home;
+use crate::forms::diagram::{Diagram, Diagrams};
+use crate::forms::node_id::NodeId;
+use crate::source::resources::Home;
 
 /// How many schemas an intersection may have before it counts as one that is like no other.
 const MAX_DEPTH: u32 = 64;
@@ -38,7 +38,7 @@ impl<'a> Graph<'a> {
         push: impl FnOnce(&mut Self) -> NodeId,
     ) -> NodeId {
         let (a, b) = (self.meaning(left), self.meaning(right));
-        let both = self.conjunction(a, b).unwrap_or_else(|| self.meanings.diagrams.new_variable());
+        let both = self.conjunction(a, b).unwrap_or_else(|| self.nodes.meanings.diagrams.new_variable());
         let mut order = Vec::new();
         for &member in members {
             if self.is_schema(member) {
@@ -68,7 +68,7 @@ impl<'a> Graph<'a> {
 
     /// `None` if it is too large.
     fn conjunction(&mut self, a: Diagram, b: Diagram) -> Option<Diagram> {
-        let diagrams = &mut self.meanings.diagrams;
+        let diagrams = &mut self.nodes.meanings.diagrams;
         let size = diagrams.size();
         let both = diagrams.both(a, b, MAX_DEPTH, MAX_WORK);
         let n_new = diagrams.size() - size;
@@ -88,7 +88,7 @@ impl<'a> Graph<'a> {
             Diagram::FALSE => return NodeId::NEVER,
             _ => {}
         }
-        if let Some(&node) = self.meanings.nodes.get(&(meaning, order.clone())) {
+        if let Some(&node) = self.nodes.meanings.nodes.get(&(meaning, order.clone())) {
             return node;
         }
         let node = push(self);
@@ -97,39 +97,39 @@ impl<'a> Graph<'a> {
     }
 
     fn keep(&mut self, node: NodeId, meaning: Diagram, order: Rc<[Diagram]>) {
-        let meanings = &mut self.meanings.of_nodes;
+        let meanings = &mut self.nodes.meanings.of_nodes;
         if meanings.len() <= node.index() {
             meanings.resize(node.index() + 1, None);
         }
         meanings[node.index()] = Some(meaning);
-        self.meanings.nodes.entry((meaning, order)).or_insert(node);
+        self.nodes.meanings.nodes.entry((meaning, order)).or_insert(node);
     }
 
     fn meaning(&mut self, node: NodeId) -> Diagram {
-        if let Some(&Some(known)) = self.meanings.of_nodes.get(node.index()) {
+        if let Some(&Some(known)) = self.nodes.meanings.of_nodes.get(node.index()) {
             return known;
         }
-        let meaning = match &self.nodes[node.index()].source {
+        let meaning = match &self.nodes.list[node.index()].source {
             &Source::Schema(schema, _) if self.loose.is_none() => {
                 let stands_for = std::ptr::from_ref(self.stands_for(schema)) as usize;
-                match self.meanings.variables.get(&stands_for) {
+                match self.nodes.meanings.variables.get(&stands_for) {
                     Some(&known) => known,
                     None => {
-                        let made = self.meanings.diagrams.new_variable();
-                        self.meanings.variables.insert(stands_for, made);
+                        let made = self.nodes.meanings.diagrams.new_variable();
+                        self.nodes.meanings.variables.insert(stands_for, made);
                         made
                     }
                 }
             }
             // Of two schemas with the same text one may be left out. Others are kept when they are made.
-            _ => self.meanings.diagrams.new_variable(),
+            _ => self.nodes.meanings.diagrams.new_variable(),
         };
         self.keep(node, meaning, Rc::new([meaning]));
         meaning
     }
 
     fn is_schema(&self, node: NodeId) -> bool {
-        matches!(self.nodes[node.index()].source, Source::Schema(..) | Source::Constant(_))
+        matches!(self.nodes.list[node.index()].source, Source::Schema(..) | Source::Constant(_))
     }
 
     /// The schema that stands for all those that say the same.
@@ -154,7 +154,7 @@ impl<'a> Graph<'a> {
         let Some(home) = self.home_of_references(schema, &mut n_values).flatten() else { return schema };
         let text = schema.to_string();
         self.fuel.hold(text.len());
-        self.meanings.by_text.entry((home, text)).or_insert(schema)
+        self.nodes.meanings.by_text.entry((home, text)).or_insert(schema)
     }
 
     /// What the references in a small schema are relative to; `None` if it is not small, or has a name, by

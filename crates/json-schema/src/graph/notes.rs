@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use crate::SchemaError;
-use crate::affected::report_affected;
 use crate::error::Kind;
+use crate::forms::shape::Shape;
 use crate::graph::Graph;
-use crate::order::sort_entries;
+use crate::lenient::affected::report_affected;
+use crate::report::order::sort_entries;
 use crate::report::{self, Entry, Place, PlaceId, Status};
-use crate::shape::Shape;
 
 /// How many contradictions are remembered.
 const MAX_CONFLICTS: usize = 16;
@@ -28,7 +28,7 @@ impl<'a> Graph<'a> {
 
     /// An error about `keyword` of the schema at `place`.
     pub(crate) fn error(&self, place: PlaceId, keyword: Option<&'static str>, kind: Kind) -> SchemaError {
-        SchemaError::new(report::pointer(&self.places, place), keyword, kind)
+        SchemaError::new(report::pointer(&self.found.places, place), keyword, kind)
     }
 
     /// Refuses a form with more alternatives than the limit.
@@ -50,24 +50,27 @@ impl<'a> Graph<'a> {
 
     /// Notes that a keyword is enforced.
     pub(crate) fn note(&mut self, place: PlaceId, keyword: &'static str) {
-        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Enforced });
+        self.enter(place, keyword, Status::Enforced);
+    }
+
+    pub(super) fn enter(&mut self, place: PlaceId, keyword: &'a str, status: Status) {
+        self.found.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
     }
 
     /// Notes a keyword that sessions enforce.
     pub(crate) fn note_session(&mut self, place: PlaceId, keyword: &'static str) {
-        let status = Status::EnforcedBySession;
-        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
+        self.enter(place, keyword, Status::EnforcedBySession);
     }
 
     /// Notes a keyword that the specification does not know.
     pub(crate) fn note_annotation(&mut self, place: PlaceId, keyword: &'a str) {
-        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status: Status::Annotation });
+        self.enter(place, keyword, Status::Annotation);
     }
 
     /// Notes a format that the specification does not define.
     pub(crate) fn note_unknown_format(&mut self, place: PlaceId, format: Option<&'a str>) {
         self.note_annotation(place, "format");
-        self.unknown_formats.extend(format.map(|name| (place, name)));
+        self.found.unknown_formats.extend(format.map(|name| (place, name)));
     }
 
     /// A keyword that is not enforced: an error where everything must be, else noted.
@@ -81,18 +84,16 @@ impl<'a> Graph<'a> {
         if self.loose.is_none() {
             return Err(self.error(place, Some(keyword), Kind::Unsupported { message: reason.into_owned() }));
         }
-        let status = Status::NotEnforced { reason };
-        self.entries.push(Entry { place, keyword: Cow::Borrowed(keyword), status });
+        self.enter(place, keyword, Status::NotEnforced { reason });
         Ok(())
     }
 
     /// Notes that keys of the objects at a place may repeat, since sessions do not watch the style.
     pub(crate) fn note_repeated_keys(&mut self, place: PlaceId) {
-        if self.repeated_keys.insert(place) {
+        if self.found.repeated_keys.insert(place) {
             let reason =
                 "a key that the schema does not name may occur twice: sessions watch the keys of JSON only";
-            let status = Status::NotEnforced { reason: reason.into() };
-            self.entries.push(Entry { place, keyword: Cow::Borrowed("additionalProperties"), status });
+            self.enter(place, "additionalProperties", Status::NotEnforced { reason: reason.into() });
         }
     }
 
@@ -103,8 +104,8 @@ impl<'a> Graph<'a> {
         keyword: &'static str,
         message: impl FnOnce() -> String,
     ) {
-        if self.conflicts.len() < MAX_CONFLICTS {
-            self.conflicts.push((place, keyword, message()));
+        if self.found.conflicts.len() < MAX_CONFLICTS {
+            self.found.conflicts.push((place, keyword, message()));
         }
     }
 
@@ -127,12 +128,14 @@ impl<'a> Graph<'a> {
         sort_entries(&mut self);
         report::Report {
             unknown_formats: self
+                .found
                 .unknown_formats
                 .into_iter()
                 .map(|(place, name)| (place, name.into()))
                 .collect(),
-            places: self.places.iter().map(Place::to_owned).collect(),
+            places: self.found.places.iter().map(Place::to_owned).collect(),
             entries: self
+                .found
                 .entries
                 .into_iter()
                 .map(|entry| Entry {

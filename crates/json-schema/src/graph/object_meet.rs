@@ -6,11 +6,11 @@
 use maskwright_automata::Regex;
 
 use crate::SchemaError;
-use crate::array::least;
 use crate::error::Kind;
+use crate::forms::array::least;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{KeyClass, Names, ObjectSet, Property, all_keys, missing};
 use crate::graph::Graph;
-use crate::node_id::NodeId;
-use crate::object::{KeyClass, Names, ObjectSet, Property, all_keys, missing};
 use crate::report::PlaceId;
 
 /// How many key classes one object may have.

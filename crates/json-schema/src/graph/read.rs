@@ -10,16 +10,16 @@ use serde_json::Value;
 
 use super::keywords::{Exclusive, Keywords};
 use crate::SchemaError;
-use crate::array::{ArraySet, ItemCount};
-use crate::decimal::{Decimal, Multiple};
 use crate::error::Kind;
+use crate::forms::array::{ArraySet, ItemCount};
+use crate::forms::node_id::NodeId;
+use crate::forms::shape::{Shape, StringConstraint, StringSet};
 use crate::graph::Graph;
-use crate::json_types::Types;
-use crate::loose::Side;
-use crate::node_id::NodeId;
-use crate::number::{Bound, NumberRange, NumberSet};
+use crate::lenient::loose::Side;
+use crate::numbers::decimal::{Decimal, Multiple};
+use crate::numbers::number::{Bound, NumberRange, NumberSet};
 use crate::report::{PlaceId, Step};
-use crate::shape::{Shape, StringConstraint, StringSet};
+use crate::source::json_types::Types;
 
 impl<'a> Graph<'a> {
     /// The canonical form of a schema object.
@@ -62,7 +62,7 @@ impl<'a> Graph<'a> {
             self.add_constants(&mut constants, std::slice::from_ref(value), place, "const")?;
             self.conjoin(&mut shape, Rc::new(constants), place)?;
         }
-        if keywords.constrains() {
+        if keywords.constrains {
             *at = None;
             let own = self.own_shape(keywords, place)?;
             self.conjoin(&mut shape, Rc::new(own), place)?;

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::keywords::Keywords;
 use crate::SchemaError;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{KeyClass, ObjectSet, Property, missing};
 use crate::graph::Graph;
-use crate::node_id::NodeId;
-use crate::object::{KeyClass, ObjectSet, Property, missing};
 use crate::report::{PlaceId, Step};
 
 impl<'a> Graph<'a> {

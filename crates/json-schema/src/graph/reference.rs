@@ -1,7 +1,7 @@
 //! What `$ref` names, in the document and in the documents that the caller gives.
 //!
-//! A reference is a URI; what comes before `#` names a schema [resource](crate::resources), what comes after
-//! a place in it.
+//! A reference is a URI; what comes before `#` names a schema [resource](crate::source::resources), what
+//! comes after a place in it.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -9,14 +9,14 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::SchemaError;
-use crate::document::pointer_to;
 use crate::error::{Kind, MissingDocument};
+use crate::forms::node_id::NodeId;
 use crate::graph::Graph;
-use crate::json_types::kind_of;
-use crate::node_id::NodeId;
 use crate::report::{self, PlaceId, Step};
-use crate::resources::{Home, Resources};
-use crate::uri::{self, percent_decode};
+use crate::source::document::pointer_to;
+use crate::source::json_types::kind_of;
+use crate::source::resources::{Home, Resources};
+use crate::source::uri::{self, percent_decode};
 
 /// What a reference names.
 struct Named<'r, 'a> {
@@ -46,7 +46,7 @@ impl<'a> Graph<'a> {
                     uri: uri::resolve(&home.document, uri),
                     name: uri.to_owned(),
                     reference: reference.to_owned(),
-                    pointer: report::pointer(&self.places, place),
+                    pointer: report::pointer(&self.found.places, place),
                     keyword,
                 }]));
             }

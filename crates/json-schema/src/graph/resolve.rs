@@ -17,13 +17,13 @@ use serde_json::Value;
 
 use super::{Assumed, Graph, Source, State};
 use crate::SchemaError;
-use crate::array::ArraySet;
 use crate::error::Kind;
-use crate::node_id::NodeId;
-use crate::number::{NumberSet, NumberValue};
-use crate::object::{ObjectSet, Property};
+use crate::forms::array::ArraySet;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{ObjectSet, Property};
+use crate::forms::shape::{Shape, StringSet};
+use crate::numbers::number::{NumberSet, NumberValue};
 use crate::report::PlaceId;
-use crate::shape::{Shape, StringSet};
 
 /// What it costs to read a schema again.
 const REREAD: u64 = 1_000;
@@ -45,34 +45,36 @@ impl<'a> Graph<'a> {
     /// Whatever is wrong with its schema; that it leads back to itself without a step into the instance.
     pub(crate) fn shape(&mut self, node: NodeId) -> Result<Rc<Shape<'a>>, SchemaError> {
         let place = self.place(node);
-        match &self.nodes[node.index()].state {
+        match &self.nodes.list[node.index()].state {
             State::Ready(shape) => return Ok(shape.clone()),
             &State::Active(depth) => {
-                self.loops_to = self.loops_to.min(depth);
-                let is_assumed = |assumed: &Assumed| (self.whole_from..assumed.depth).contains(&depth);
-                if let Some(assumed) = self.assumed.filter(is_assumed) {
+                self.reading.loops_to = self.reading.loops_to.min(depth);
+                let is_assumed =
+                    |assumed: &Assumed| (self.reading.whole_from..assumed.depth).contains(&depth);
+                if let Some(assumed) = self.reading.assumed.filter(is_assumed) {
                     return Ok(Rc::new(if assumed.has_all { Shape::any() } else { Shape::default() }));
                 }
                 return Err(self.error(place, Some("$ref"), Kind::Loop { is_negated: false }));
             }
             State::Pending => {}
         }
-        if self.depth >= self.config.limits.max_depth {
+        if self.reading.depth >= self.config.limits.max_depth {
             let message = format!(
                 "references and combinations follow each other more than {} deep",
                 self.config.limits.max_depth
             );
             return Err(self.error(place, None, Kind::Limit { message }));
         }
-        if self.looping.contains(&place) {
+        if self.reading.looping.contains(&place) {
             // What is read again may have others in it that are.
             self.spend(place, REREAD)?;
         }
-        self.nodes[node.index()].state = State::Active(self.depth);
-        self.depth += 1;
-        let n_entries = self.entries.len();
+        self.nodes.list[node.index()].state = State::Active(self.reading.depth);
+        self.reading.depth += 1;
+        let n_entries = self.found.entries.len();
         let mut shape = self.resolve_shape(node, place);
-        if shape.as_ref().is_err_and(SchemaError::is_loop) && self.loops_to == self.depth - 1 {
+        if shape.as_ref().is_err_and(SchemaError::is_loop) && self.reading.loops_to == self.reading.depth - 1
+        {
             // It leads back here. That is no error if it does not matter.
             let (least, most) = self.between(|graph| graph.resolve_shape(node, place));
             if let (Ok(least), Ok(most)) = (least, most)
@@ -81,16 +83,16 @@ impl<'a> Graph<'a> {
                 shape = Ok(least);
             }
         }
-        self.depth -= 1;
-        let is_whole = self.loops_to >= self.depth;
+        self.reading.depth -= 1;
+        let is_whole = self.reading.loops_to >= self.reading.depth;
         if is_whole {
-            self.loops_to = usize::MAX;
+            self.reading.loops_to = usize::MAX;
         }
-        self.nodes[node.index()].state = match &shape {
+        self.nodes.list[node.index()].state = match &shape {
             // It lacks a branch that refers to an enclosing schema, and is read again once that schema is
             // done.
             Ok(_) if !is_whole => {
-                self.looping.insert(place);
+                self.reading.looping.insert(place);
                 State::Pending
             }
             Ok(shape) => {
@@ -99,7 +101,7 @@ impl<'a> Graph<'a> {
             }
             Err(_) => {
                 // The caller may go on, and come back to this node.
-                self.entries.truncate(n_entries);
+                self.found.entries.truncate(n_entries);
                 State::Pending
             }
         };
@@ -111,29 +113,29 @@ impl<'a> Graph<'a> {
     /// # Errors
     /// As [`shape`](Graph::shape); if one of them is a part of it.
     pub(crate) fn whole_shape(&mut self, node: NodeId) -> Result<Rc<Shape<'a>>, SchemaError> {
-        let before = (self.loops_to, self.assumed.take(), self.whole_from);
-        self.whole_from = self.depth;
+        let before = (self.reading.loops_to, self.reading.assumed.take(), self.reading.whole_from);
+        self.reading.whole_from = self.reading.depth;
         let shape = self.shape(node);
-        (self.loops_to, self.assumed, self.whole_from) = before;
+        (self.reading.loops_to, self.reading.assumed, self.reading.whole_from) = before;
         shape
     }
 
     /// What is read if the schemas that are being read have no values, and if they have all; below a negation
     /// it is the other way round.
     fn between<T>(&mut self, mut read: impl FnMut(&mut Graph<'a>) -> T) -> (T, T) {
-        let before = self.assumed;
+        let before = self.reading.assumed;
         let mut assuming = |has_all| {
-            self.assumed = Some(Assumed { depth: self.depth, has_all });
+            self.reading.assumed = Some(Assumed { depth: self.reading.depth, has_all });
             read(self)
         };
         let both = (assuming(false), assuming(true));
-        self.assumed = before;
+        self.reading.assumed = before;
         both
     }
 
     /// Turns what is assumed around.
     fn negate_assumed(&mut self) {
-        if let Some(assumed) = &mut self.assumed {
+        if let Some(assumed) = &mut self.reading.assumed {
             assumed.has_all = !assumed.has_all;
         }
     }
@@ -146,20 +148,20 @@ impl<'a> Graph<'a> {
         branch: NodeId,
         leads_back: &mut Option<SchemaError>,
     ) -> Result<Option<Branch<'a>>, SchemaError> {
-        let before = std::mem::replace(&mut self.loops_to, usize::MAX);
+        let before = std::mem::replace(&mut self.reading.loops_to, usize::MAX);
         let shape = self.shape(branch);
-        let loops_to = self.loops_to;
+        let loops_to = self.reading.loops_to;
         let is_whole = loops_to == usize::MAX;
-        self.loops_to = loops_to.min(before);
+        self.reading.loops_to = loops_to.min(before);
         let error = match shape {
-            Err(error) if error.is_loop() && loops_to >= self.whole_from => Some(error),
+            Err(error) if error.is_loop() && loops_to >= self.reading.whole_from => Some(error),
             Err(error) => return Err(error),
-            Ok(_) if !is_whole && self.assumed.is_some() => None,
+            Ok(_) if !is_whole && self.reading.assumed.is_some() => None,
             Ok(shape) => return Ok(Some(Branch { most: shape.clone(), shape, is_whole: true })),
         };
         let (least, most) = self.between(|graph| graph.shape(branch));
         let (mut shape, mut most) = (least?, most?);
-        if self.assumed.is_some_and(|assumed| assumed.has_all) {
+        if self.reading.assumed.is_some_and(|assumed| assumed.has_all) {
             std::mem::swap(&mut shape, &mut most);
         }
         let Some(error) = error.filter(|_| *shape == Shape::default()) else {
@@ -173,7 +175,7 @@ impl<'a> Graph<'a> {
     }
 
     fn resolve_shape(&mut self, node: NodeId, place: PlaceId) -> Result<Rc<Shape<'a>>, SchemaError> {
-        match self.nodes[node.index()].source.clone() {
+        match self.nodes.list[node.index()].source.clone() {
             Source::Schema(schema, side) => {
                 let around = self.turn_to(side);
                 let shape = self.read_schema(schema, place);
@@ -184,7 +186,8 @@ impl<'a> Graph<'a> {
             Source::Intersection(members) => {
                 // One more member than an intersection that is known: long ones grow by one.
                 let (last, before) = members.split_last().expect("an intersection has members");
-                let known = self.intersections.get(before).map(|node| &self.nodes[node.index()].state);
+                let known =
+                    self.nodes.intersections.get(before).map(|node| &self.nodes.list[node.index()].state);
                 let (mut shape, rest) = match known {
                     Some(State::Ready(shape)) => (shape.clone(), std::slice::from_ref(last)),
                     _ => {
@@ -219,7 +222,7 @@ impl<'a> Graph<'a> {
         node: NodeId,
         place: PlaceId,
     ) -> Result<Rc<Shape<'a>>, SchemaError> {
-        if let Source::Complement(denied) = self.nodes[node.index()].source
+        if let Source::Complement(denied) = self.nodes.list[node.index()].source
             && known.has_only_unique_arrays()
         {
             self.negate_assumed();

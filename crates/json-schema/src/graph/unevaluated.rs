@@ -14,15 +14,15 @@ use serde_json::Value;
 
 use super::keywords::Keywords;
 use crate::SchemaError;
-use crate::array::ArraySet;
-use crate::draft::Draft;
 use crate::error::Kind;
+use crate::forms::array::ArraySet;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{KeyClass, ObjectSet, Property};
+use crate::forms::shape::Shape;
 use crate::graph::Graph;
-use crate::loose::Side;
-use crate::node_id::NodeId;
-use crate::object::{KeyClass, ObjectSet, Property};
+use crate::lenient::loose::Side;
 use crate::report::{PlaceId, Step};
-use crate::shape::Shape;
+use crate::source::draft::Draft;
 
 /// How deep references and branches are followed.
 const MAX_DEPTH: usize = 64;
@@ -182,9 +182,9 @@ impl<'a> Graph<'a> {
             let message = "the schema leads too deep to tell what it evaluates".into();
             return Err(self.error(place, Some("unevaluatedProperties"), Kind::Limit { message }));
         }
-        let n_entries = self.entries.len();
+        let n_entries = self.found.entries.len();
         let keywords = self.read_keywords(schema, place)?;
-        self.entries.truncate(n_entries);
+        self.found.entries.truncate(n_entries);
         self.evaluations_of(schema, &keywords, place, depth, false)
     }
 

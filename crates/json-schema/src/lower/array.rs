@@ -9,13 +9,13 @@ use maskwright_grammar::{ExprId, ShuffleItem, ShuffleList};
 use rustc_hash::FxHashMap;
 
 use crate::SchemaError;
-use crate::array::{ArraySet, ItemCount};
 use crate::error::Kind;
+use crate::forms::array::{ArraySet, ItemCount};
+use crate::forms::node_id::NodeId;
+use crate::forms::shape::StringSet;
 use crate::lower::{ArraySymbols, Form, Lowering};
-use crate::node_id::NodeId;
-use crate::number::NumberSet;
+use crate::numbers::number::NumberSet;
 use crate::report::PlaceId;
-use crate::shape::StringSet;
 
 /// How many states the counting of one array's items may take.
 const MAX_STATES: usize = 20_000;

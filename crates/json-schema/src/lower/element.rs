@@ -10,12 +10,12 @@ use maskwright_automata::Regex;
 use maskwright_grammar::ExprId;
 
 use crate::SchemaError;
+use crate::forms::node_id::NodeId;
+use crate::forms::shape::{Shape, StringConstraint, StringSet};
 use crate::lower::{Form, Lowering};
-use crate::node_id::NodeId;
 use crate::report::PlaceId;
-use crate::shape::{Shape, StringConstraint, StringSet};
+use crate::strings::terminals::SPACE;
 use crate::style::{Elements, End, Kind, Padding};
-use crate::terminals::SPACE;
 
 static ANY_CHAR: LazyLock<Regex> = LazyLock::new(Regex::any_char);
 static NOT_SPACE: LazyLock<Regex> = LazyLock::new(|| ANY_CHAR.difference(&SPACE));

@@ -6,7 +6,7 @@
 //! in a symbol, and not in a byte, at the present place.
 //!
 //! White space after an opening bracket decides about that before the closing one, so the tree within
-//! brackets is made once for each [pad](crate::terminals::Pad).
+//! brackets is made once for each [pad](crate::strings::terminals::Pad).
 
 use std::rc::Rc;
 
@@ -15,14 +15,14 @@ use maskwright_grammar::ExprId;
 use rustc_hash::FxHashMap;
 
 use crate::SchemaError;
-use crate::array::ArraySet;
 use crate::config::PropertyOrder;
 use crate::error::Kind;
+use crate::forms::array::ArraySet;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::ObjectSet;
+use crate::forms::shape::StringSet;
 use crate::lower::{Form, Lowering, Symbols};
-use crate::node_id::NodeId;
-use crate::object::ObjectSet;
 use crate::report::PlaceId;
-use crate::shape::StringSet;
 
 /// The fewest sets that are a long list.
 const MANY: usize = 64;

@@ -19,9 +19,9 @@ use super::unnamed::{MAX_CELLS, Others};
 use crate::SchemaError;
 use crate::config::PropertyOrder;
 use crate::error::Kind;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{ObjectSet, Property};
 use crate::lower::{Form, Lowering};
-use crate::node_id::NodeId;
-use crate::object::{ObjectSet, Property};
 use crate::report::PlaceId;
 
 /// The members of an object, without its brackets.

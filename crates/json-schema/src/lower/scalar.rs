@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use maskwright_automata::{ByteSet, Regex};
 use maskwright_grammar::{ExprId, RuleId};
 
-use crate::decimal::Multiple;
-use crate::doubles::apart_from_bounds;
 use crate::error::Kind;
-use crate::excluded::Surroundings;
+use crate::forms::shape::{Shape, StringConstraint, StringSet};
 use crate::lower::Lowering;
-use crate::multiples::{DEAD, Dfa, SYMBOLS};
-use crate::notation::Notation;
-use crate::number::{NumberRange, NumberSet, NumberValue};
-use crate::numeral::short_numbers;
-use crate::plain::{self, COUNTED, PLAIN_NUMBER};
-use crate::range::{Fraction, range_regex};
+use crate::numbers::decimal::Multiple;
+use crate::numbers::doubles::apart_from_bounds;
+use crate::numbers::multiples::{DEAD, Dfa, SYMBOLS};
+use crate::numbers::number::{NumberRange, NumberSet, NumberValue};
+use crate::numbers::numeral::short_numbers;
+use crate::numbers::plain::{self, COUNTED, PLAIN_NUMBER};
+use crate::numbers::range::{Fraction, range_regex};
+use crate::numbers::scientific::scientific_regex;
 use crate::report::PlaceId;
-use crate::scientific::scientific_regex;
-use crate::shape::{Shape, StringConstraint, StringSet};
+use crate::strings::excluded::Surroundings;
+use crate::strings::notation::Notation;
 use crate::{Numbers, SchemaError, formats};
 
 /// How many values are told apart one by one.

@@ -10,13 +10,13 @@ use maskwright_grammar::{ExprId, Mark, ShuffleItem, ShuffleList};
 use crate::SchemaError;
 use crate::distinct::FEW_KEYS;
 use crate::error::Kind;
+use crate::forms::node_id::NodeId;
+use crate::forms::object::{KeyClass, ObjectSet, all_keys};
 use crate::lower::{Form, Lowering, Symbols};
-use crate::names::Names;
-use crate::node_id::NodeId;
-use crate::object::{KeyClass, ObjectSet, all_keys};
 use crate::report::PlaceId;
+use crate::strings::names::Names;
+use crate::strings::words::Size;
 use crate::style::End;
-use crate::words::Size;
 
 /// How many places the chain of one object may have.
 pub(super) const MAX_CELLS: u64 = 1 << 18;

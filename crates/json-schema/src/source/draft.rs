@@ -65,23 +65,6 @@ impl Draft {
         self >= Draft::Draft6
     }
 
-    /// The draft that brought a keyword; the earliest for those that it does not know of.
-    pub(crate) fn that_brought(keyword: &str) -> Draft {
-        match keyword {
-            "const" | "contains" | "propertyNames" => Draft::Draft6,
-            "if" | "then" | "else" => Draft::Draft7,
-            "dependentRequired"
-            | "dependentSchemas"
-            | "minContains"
-            | "maxContains"
-            | "unevaluatedItems"
-            | "unevaluatedProperties"
-            | "$recursiveRef" => Draft::Draft2019,
-            "prefixItems" | "$dynamicRef" => Draft::Draft2020,
-            _ => Draft::Draft3,
-        }
-    }
-
     /// The keyword that gives a schema its address.
     pub(crate) fn id_keyword(self) -> &'static str {
         if self <= Draft::Draft4 { "id" } else { "$id" }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use crate::decimal::{Decimal, Multiple};
+use crate::numbers::decimal::{Decimal, Multiple};
 
 /// Numbers.
 #[derive(Clone, Debug, PartialEq)]

@@ -141,7 +141,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::words::Matcher;
+    use crate::strings::words::Matcher;
 
     /// Texts with everything that is spelled in another way than it is, and neighbours.
     const TEXT: &str = "[ab\"\\\\nu0\\n\\t\u{1}\u{1f}\u{7f}é😀]{0,4}";

@@ -1,6 +1,6 @@
 //! Sets of arrays.
 
-use crate::node_id::NodeId;
+use crate::forms::node_id::NodeId;
 
 /// Arrays of `min` to `max` items, the first ones of `prefix`, the others of `rest`, with so many of each
 /// kind in `counts`.

@@ -3,9 +3,9 @@
 use maskwright_automata::{ByteSet, Node, Regex};
 use maskwright_grammar::SpecialNames;
 
-use crate::escape::SPELLED_CHAR;
-use crate::names::{may_contain, without};
-use crate::notation::Notation;
+use crate::strings::escape::SPELLED_CHAR;
+use crate::strings::names::{may_contain, without};
+use crate::strings::notation::Notation;
 
 /// What the text around a value asks of it.
 #[derive(Clone, Default)]

@@ -3,7 +3,7 @@
 use maskwright_automata::Regex;
 use rustc_hash::FxHashMap;
 
-use crate::node_id::NodeId;
+use crate::forms::node_id::NodeId;
 
 /// Objects of `min` to `max` members: the values of the named properties, of the keys of each class, and of
 /// all others; and the members of which some must be there.

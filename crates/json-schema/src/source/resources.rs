@@ -11,10 +11,11 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value};
 
-use crate::document::address;
-use crate::documents::Documents;
-use crate::draft::Draft;
-use crate::uri;
+use crate::source::document::address;
+use crate::source::documents::Documents;
+use crate::source::draft::Draft;
+use crate::source::keyword::{Holds, Keyword};
+use crate::source::uri;
 
 /// The schema resources of all documents.
 #[derive(Default)]
@@ -107,11 +108,12 @@ impl<'a> Resources<'a> {
                         self.homes.insert(address(value), home);
                     }
                     for (keyword, member) in members {
-                        match (is_schema, member) {
-                            (true, Value::Object(schemas)) if holds_schemas_by_name(keyword) => {
+                        let held = if is_schema { Keyword::held_by(keyword) } else { Holds::Nothing };
+                        match (held, member) {
+                            (Holds::SchemasByName, Value::Object(schemas)) => {
                                 stack.extend(schemas.values().map(|schema| (schema, home.clone(), true)));
                             }
-                            _ => stack.push((member, home.clone(), is_schema && holds_schemas(keyword))),
+                            _ => stack.push((member, home.clone(), held == Holds::Schemas)),
                         }
                     }
                 }
@@ -180,35 +182,4 @@ impl<'a> Resources<'a> {
             _ => None,
         }
     }
-}
-
-/// Whether the value of a keyword is a schema or a list of schemas.
-pub(crate) fn holds_schemas(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "allOf"
-            | "anyOf"
-            | "oneOf"
-            | "not"
-            | "if"
-            | "then"
-            | "else"
-            | "items"
-            | "prefixItems"
-            | "additionalItems"
-            | "unevaluatedItems"
-            | "contains"
-            | "additionalProperties"
-            | "unevaluatedProperties"
-            | "propertyNames"
-            | "contentSchema"
-    )
-}
-
-/// Whether the members of a keyword's value are schemas.
-pub(crate) fn holds_schemas_by_name(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "properties" | "patternProperties" | "dependencies" | "dependentSchemas" | "$defs" | "definitions"
-    )
 }

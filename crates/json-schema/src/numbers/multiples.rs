@@ -12,8 +12,8 @@
 use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
 use rustc_hash::FxHashMap;
 
-use crate::decimal::Multiple;
 use crate::error::Kind;
+use crate::numbers::decimal::Multiple;
 
 /// The bytes of numbers in plain notation: the alphabet of [`Dfa`].
 pub(crate) const SYMBOLS: [u8; 12] = *b"0123456789.-";
@@ -251,7 +251,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decimal::Decimal;
+    use crate::numbers::decimal::Decimal;
 
     fn accepts(dfa: &Dfa, start: u32, text: &str) -> bool {
         let step = |state: u32, byte: u8| {

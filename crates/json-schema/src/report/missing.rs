@@ -7,12 +7,11 @@ use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use crate::SchemaError;
-use crate::document::address;
-use crate::draft::Draft;
 use crate::error::MissingDocument;
 use crate::graph::Graph;
 use crate::report;
-use crate::resources::{holds_schemas, holds_schemas_by_name};
+use crate::source::document::address;
+use crate::source::keyword::{Holds, Keyword};
 
 /// How many missing documents are named.
 const MAX_MISSING: usize = 100;
@@ -39,27 +38,27 @@ fn missing_documents<'a>(graph: &mut Graph<'a>) -> Result<Vec<MissingDocument>, 
         let mut below = Vec::new();
         let members: Vec<_> = graph.members_that_count(schema).collect();
         for (keyword, value) in members {
-            if graph.latest_draft < Draft::that_brought(keyword) {
+            if graph.latest_draft < Keyword::draft_of(keyword) {
                 continue;
             }
             let at =
                 |step: &str| format!("{pointer}/{keyword}/{}", step.replace('~', "~0").replace('/', "~1"));
-            match (keyword.as_str(), value) {
-                ("$ref", Value::String(reference)) => {
+            match (keyword.as_str(), Keyword::held_by(keyword), value) {
+                ("$ref", _, Value::String(reference)) => {
                     below.extend(follow(graph, reference, "$ref", schema, &pointer, &mut missing));
                 }
-                ("$dynamicRef", Value::String(reference)) => {
+                ("$dynamicRef", _, Value::String(reference)) => {
                     below.extend(follow(graph, reference, "$dynamicRef", schema, &pointer, &mut missing));
                 }
-                ("$defs" | "definitions" | "contentSchema", _) => {}
-                (name, Value::Object(schemas)) if holds_schemas_by_name(name) => {
+                ("$defs" | "definitions" | "contentSchema", ..) => {}
+                (_, Holds::SchemasByName, Value::Object(schemas)) => {
                     below.extend(schemas.iter().map(|(name, schema)| (schema, at(name))));
                 }
-                (name, Value::Array(schemas)) if holds_schemas(name) => {
+                (_, Holds::Schemas, Value::Array(schemas)) => {
                     let items = schemas.iter().enumerate();
                     below.extend(items.map(|(i, schema)| (schema, at(&i.to_string()))));
                 }
-                (name, schema) if holds_schemas(name) => below.push((schema, format!("{pointer}/{keyword}"))),
+                (_, Holds::Schemas, schema) => below.push((schema, format!("{pointer}/{keyword}"))),
                 _ => {}
             }
         }
@@ -82,7 +81,7 @@ fn follow<'a>(
     missing: &mut Vec<MissingDocument>,
 ) -> Option<(&'a Value, String)> {
     match graph.resolve(reference, keyword, holder, 0) {
-        Ok((node, target)) => Some((target, report::pointer(&graph.places, graph.place(node)))),
+        Ok((node, target)) => Some((target, report::pointer(&graph.found.places, graph.place(node)))),
         Err(error) => {
             let document = error.missing_documents().first().cloned();
             let document = document.filter(|new| missing.iter().all(|known| known.uri != new.uri));

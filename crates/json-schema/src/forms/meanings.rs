@@ -5,9 +5,9 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use crate::diagram::{Diagram, Diagrams};
-use crate::node_id::NodeId;
-use crate::resources::Home;
+use crate::forms::diagram::{Diagram, Diagrams};
+use crate::forms::node_id::NodeId;
+use crate::source::resources::Home;
 
 #[derive(Default)]
 pub(crate) struct Meanings<'a> {

@@ -10,13 +10,13 @@ use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use crate::SchemaError;
-use crate::document::address;
 use crate::error::Kind;
+use crate::forms::node_id::NodeId;
 use crate::graph::Graph;
 use crate::lower;
-use crate::node_id::NodeId;
-use crate::remedy::short;
+use crate::report::remedy::short;
 use crate::report::{PlaceId, Status, Step};
+use crate::source::document::address;
 
 /// How many keywords a message names.
 const MAX_NAMED: usize = 6;
@@ -30,8 +30,8 @@ pub(crate) fn unsatisfiable(graph: &mut Graph<'_>, root: NodeId) -> SchemaError 
             "no value satisfies it: each would need another one of this schema within it, without an end";
         return graph.error(at, None, Kind::Unsatisfiable { message: message.to_owned() });
     }
-    let conflict = graph.conflicts.iter().find(|conflict| conflict.0 == at).or_else(|| {
-        let first = graph.conflicts.first()?;
+    let conflict = graph.found.conflicts.iter().find(|conflict| conflict.0 == at).or_else(|| {
+        let first = graph.found.conflicts.first()?;
         is_below(graph, first.0, at).then_some(first)
     });
     match conflict {
@@ -53,8 +53,8 @@ fn is_below(graph: &Graph<'_>, mut place: PlaceId, above: PlaceId) -> bool {
     loop {
         match place == above || above == 0 {
             true => return true,
-            false if matches!(graph.places[place].step, Step::Root | Step::Pointer(_)) => return false,
-            false => place = graph.places[place].parent,
+            false if matches!(graph.found.places[place].step, Step::Root | Step::Pointer(_)) => return false,
+            false => place = graph.found.places[place].parent,
         }
     }
 }
@@ -65,7 +65,7 @@ fn of_keywords(graph: &Graph<'_>, place: PlaceId, schema: Option<&Value>) -> Str
         entry.place == place && entry.status == Status::Enforced
     };
     let mut names: Vec<String> = Vec::new();
-    for entry in graph.entries.iter().filter(at) {
+    for entry in graph.found.entries.iter().filter(at) {
         let value = schema.and_then(|schema| schema.get(&*entry.keyword));
         // Schemas in it are told of at their own place.
         let value = value.filter(|value| !value.is_object()).map(|value| format!(" {}", short(value)));
@@ -119,9 +119,9 @@ fn needed<'a>(
     if graph.is_left_out(schema) || !schema.is_object() {
         return Ok(needed);
     }
-    let n_entries = graph.entries.len();
+    let n_entries = graph.found.entries.len();
     let keywords = graph.read_keywords(schema, place)?;
-    graph.entries.truncate(n_entries);
+    graph.found.entries.truncate(n_entries);
     for &(keyword, reference) in &keywords.references {
         let (target, value) = graph.resolve(reference, keyword, schema, place)?;
         needed.push((value, target));

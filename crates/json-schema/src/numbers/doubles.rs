@@ -8,9 +8,9 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use crate::decimal::Decimal;
-use crate::number::{Bound, NumberRange};
-use crate::plain::{GREATEST, GREATEST_EXPONENT};
+use crate::numbers::decimal::Decimal;
+use crate::numbers::number::{Bound, NumberRange};
+use crate::numbers::plain::{GREATEST, GREATEST_EXPONENT};
 
 /// How many digits a moved bound has: more than plain numbers with a fraction have.
 const DIGITS: usize = 20;

@@ -8,9 +8,9 @@
 
 use maskwright_automata::Regex;
 
-use crate::number::{Bound, NumberRange};
-use crate::range::Fraction;
-use crate::range::{End, magnitudes, wholes};
+use crate::numbers::number::{Bound, NumberRange};
+use crate::numbers::range::Fraction;
+use crate::numbers::range::{End, magnitudes, wholes};
 
 /// A positive bound: its leading digits with the point behind the first, and their power of ten.
 struct Scientific {
@@ -106,8 +106,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decimal::Decimal;
-    use crate::words::Matcher;
+    use crate::numbers::decimal::Decimal;
+    use crate::strings::words::Matcher;
 
     const TEXT: &str = "-?[1-9](\\.[0-9]{1,3})?[eE][+-]?0?([0-9]|1[0-9])";
 

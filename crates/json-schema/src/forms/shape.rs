@@ -8,8 +8,8 @@
 //! Constants have no form of their own: `{"a": [1]}` is the object with exactly one property, whose value is
 //! the array of exactly one item, and so on.
 //!
-//! The schemas of items and properties are [`NodeId`](crate::node_id::NodeId)s, resolved lazily by the graph:
-//! a shape is one step deep, and recursive schemas are finite.
+//! The schemas of items and properties are [`NodeId`](crate::forms::node_id::NodeId)s, resolved lazily by the
+//! graph: a shape is one step deep, and recursive schemas are finite.
 //!
 //! Rejected: merging schemas as JSON documents (`allOf` folded into one `Value`) before compiling. Merging
 //! is not closed there (two `pattern`s, two `$ref`s), and every later stage must ask again what a keyword
@@ -19,11 +19,11 @@ use std::rc::Rc;
 
 use maskwright_automata::Regex;
 
-use crate::array::{ArraySet, least};
-use crate::decimal::Decimal;
-use crate::json_types::Types;
-use crate::number::{NumberSet, NumberValue};
-use crate::object::ObjectSet;
+use crate::forms::array::{ArraySet, least};
+use crate::forms::object::ObjectSet;
+use crate::numbers::decimal::Decimal;
+use crate::numbers::number::{NumberSet, NumberValue};
+use crate::source::json_types::Types;
 use crate::style::Kind;
 
 /// A union of values: those of each type that satisfy one of its alternatives.

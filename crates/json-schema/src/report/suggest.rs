@@ -9,78 +9,14 @@ use std::fmt;
 
 use maskwright_syntax::nearest_name;
 
-use crate::draft::Draft;
 use crate::formats;
-
-/// The keywords with an effect on the texts, which a misspelt one was probably meant to be.
-const KEYWORDS: &[&str] = &[
-    "$anchor",
-    "$defs",
-    "$dynamicAnchor",
-    "$dynamicRef",
-    "$id",
-    "$recursiveRef",
-    "$ref",
-    "$schema",
-    "additionalItems",
-    "additionalProperties",
-    "allOf",
-    "anyOf",
-    "const",
-    "contains",
-    "definitions",
-    "dependencies",
-    "dependentRequired",
-    "dependentSchemas",
-    "else",
-    "enum",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "format",
-    "items",
-    "maxContains",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minContains",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "not",
-    "oneOf",
-    "pattern",
-    "patternProperties",
-    "prefixItems",
-    "properties",
-    "propertyNames",
-    "required",
-    "then",
-    "type",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "uniqueItems",
-];
+use crate::source::draft::Draft;
+use crate::source::keyword::Keyword;
 
 /// Keywords that some draft or OpenAPI has, though not the schema's draft, and annotations that resemble
 /// others.
 const OF_OTHERS: &[&str] =
     &["id", "extends", "disallow", "divisibleBy", "nullable", "example", "xml", "discriminator"];
-
-/// Annotations: they say nothing about values.
-const ANNOTATIONS: &[&str] = &[
-    "title",
-    "description",
-    "default",
-    "examples",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
-    "$vocabulary",
-];
 
 /// Whether a field of a schema is a keyword of JSON Schema, of any draft, or of OpenAPI.
 ///
@@ -88,7 +24,7 @@ const ANNOTATIONS: &[&str] = &[
 /// assert!(maskwright_json_schema::is_keyword("minLength") && !maskwright_json_schema::is_keyword("city"));
 /// ```
 pub fn is_keyword(name: &str) -> bool {
-    [KEYWORDS, OF_OTHERS, ANNOTATIONS].iter().any(|names| names.contains(&name))
+    Keyword::named(name).is_some() || OF_OTHERS.contains(&name)
 }
 
 /// Names of formats that people use for another, too far from it for a comparison.
@@ -258,10 +194,10 @@ pub(crate) fn advice(name: &str, is_at_root: bool, of_root: Option<&[&str]>) -> 
 /// The keyword that `name`, which is none, was probably meant to be.
 pub(crate) fn keyword(name: &str) -> Option<&'static str> {
     let is_extension = name.starts_with(['_', '@', '/']) || name.starts_with("x-");
-    if is_extension || OF_OTHERS.contains(&name) || Draft::that_brought(name) > Draft::Draft3 {
+    if is_extension || OF_OTHERS.contains(&name) || Keyword::draft_of(name) > Draft::Draft3 {
         return None;
     }
-    nearest(name, KEYWORDS.iter().copied())
+    nearest(name, Keyword::names_with_effect())
 }
 
 /// The format that `name`, which is none, was probably meant to be.

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use maskwright_automata::{Node, Regex};
 
-use crate::escape::Spelling;
+use crate::strings::escape::Spelling;
 
 /// How names are written.
 pub(crate) struct Names {
@@ -167,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::words::Matcher;
+    use crate::strings::words::Matcher;
 
     proptest! {
         #[test]

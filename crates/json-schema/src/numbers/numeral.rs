@@ -1,7 +1,8 @@
 //! Numbers as RFC 8259 writes them, and the parts they are made of.
 //!
-//! These are terminals shared by all grammars, for the reason that [`crate::terminals`] gives. Bounds are in
-//! [`crate::range`], and the numbers of common JSON writers in [`crate::plain`].
+//! These are terminals shared by all grammars, for the reason that [`crate::strings::terminals`] gives.
+//! Bounds are in [`crate::numbers::range`], and the numbers of common JSON writers in
+//! [`crate::numbers::plain`].
 
 use std::sync::LazyLock;
 

@@ -12,9 +12,9 @@ use maskwright_automata::Regex;
 use maskwright_grammar::{SpecialNames, SpelledPiece};
 
 use crate::config::Style;
-use crate::escape::{self, Spelling};
-use crate::names::{Names, without};
-use crate::terminals::{self, CANONICAL_STRING, STRING};
+use crate::strings::escape::{self, Spelling};
+use crate::strings::names::{Names, without};
+use crate::strings::terminals::{self, CANONICAL_STRING, STRING};
 
 /// How values are written.
 #[derive(Clone)]

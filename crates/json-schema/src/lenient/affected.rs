@@ -1,6 +1,7 @@
 //! Finds the keywords that lose their effect because a part of the schema is left out, for the report.
 //!
-//! A part that is left out counts as true ([`crate::loose`]). Most keywords above it keep their meaning:
+//! A part that is left out counts as true ([`crate::lenient::loose`]). Most keywords above it keep their
+//! meaning:
 //! `allOf`, `properties` and `items` pass the loss on, and the report names the part itself. Others lose
 //! their effect with it:
 //!
@@ -23,13 +24,12 @@ use std::rc::Rc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use crate::document::address;
 use crate::graph::Graph;
-use crate::graph::left_out::constrained_by;
-use crate::json_types::Types;
-use crate::loose::Side;
+use crate::lenient::loose::Side;
 use crate::report::{self, PlaceId, Status, Step};
-use crate::resources::{holds_schemas, holds_schemas_by_name};
+use crate::source::document::address;
+use crate::source::json_types::Types;
+use crate::source::keyword::{Holds, Keyword};
 
 /// A schema as it was read: its address, and from which side.
 type Seen = (usize, Side);
@@ -77,7 +77,7 @@ struct Tree<'a> {
 /// Reports keywords as not enforced that lost their effect because something else is not enforced.
 pub(crate) fn report_affected<'a>(graph: &mut Graph<'a>) {
     let is_lost = |status: &Status| matches!(status, Status::NotEnforced { .. });
-    if graph.loose.is_none() || !graph.entries.iter().any(|entry| is_lost(&entry.status)) {
+    if graph.loose.is_none() || !graph.found.entries.iter().any(|entry| is_lost(&entry.status)) {
         return;
     }
     let schemas: Vec<_> = graph.schemas_read().collect();
@@ -94,13 +94,13 @@ pub(crate) fn report_affected<'a>(graph: &mut Graph<'a>) {
         places.iter().map(|(&schema, &place)| (place, schema)).collect();
     let mut losses: FxHashMap<Seen, Loss<'a>> = FxHashMap::default();
     let mut work: Vec<Seen> = Vec::new();
-    for entry in graph.entries.iter().filter(|entry| is_lost(&entry.status)) {
+    for entry in graph.found.entries.iter().filter(|entry| is_lost(&entry.status)) {
         let Some(&schema) = by_place.get(&entry.place) else { continue };
         let cause: Rc<str> = cause(graph, entry.place, &entry.keyword).into();
         for side in [Side::Above, Side::Below] {
             let seen = (schema, side);
             let loss = Loss {
-                types: constrained_by(&entry.keyword),
+                types: Keyword::types_of(&entry.keyword),
                 is_deep: false,
                 deviates: side == Side::Below,
                 via: None,
@@ -170,7 +170,8 @@ fn applied<'a>(
     }
     let members: Vec<_> = graph.members_that_count(holder).collect();
     for (keyword, value) in members {
-        let is_lost = |loose: &crate::loose::Loose<'_>| loose.losses.has_all_of(address(holder), keyword);
+        let is_lost =
+            |loose: &crate::lenient::loose::Loose<'_>| loose.losses.has_all_of(address(holder), keyword);
         if graph.loose.as_ref().is_some_and(is_lost) {
             continue;
         }
@@ -198,28 +199,30 @@ fn applied<'a>(
                     add(schema, side.other());
                 }
             }
-            (name, Value::Object(schemas)) if holds_schemas_by_name(name) => {
-                schemas.values().for_each(|schema| add(schema, side));
-            }
-            (name, Value::Array(schemas)) if holds_schemas(name) => {
-                schemas.iter().for_each(|schema| add(schema, side));
-            }
-            (name, schema) if holds_schemas(name) => add(schema, side),
-            _ => {}
+            (name, value) => match (Keyword::held_by(name), value) {
+                (Holds::SchemasByName, Value::Object(schemas)) => {
+                    schemas.values().for_each(|schema| add(schema, side));
+                }
+                (Holds::Schemas, Value::Array(schemas)) => {
+                    schemas.iter().for_each(|schema| add(schema, side));
+                }
+                (Holds::Schemas, schema) => add(schema, side),
+                _ => {}
+            },
         }
     }
     applied
 }
 
 fn cause(graph: &Graph<'_>, place: PlaceId, keyword: &str) -> String {
-    match report::pointer(&graph.places, place).as_str() {
+    match report::pointer(&graph.found.places, place).as_str() {
         "" => format!("`{keyword}` at the root"),
         pointer => format!("`{keyword}` at {pointer}"),
     }
 }
 
 fn mark_entries<'a>(graph: &mut Graph<'a>, marks: &Marks<'a>) {
-    let mut entries = std::mem::take(&mut graph.entries);
+    let mut entries = std::mem::take(&mut graph.found.entries);
     for entry in &mut entries {
         if !matches!(entry.status, Status::Enforced | Status::EnforcedBySession) {
             continue;
@@ -233,7 +236,7 @@ fn mark_entries<'a>(graph: &mut Graph<'a>, marks: &Marks<'a>) {
             entry.status = Status::NotEnforced { reason: Cow::Owned(reason) };
         }
     }
-    graph.entries = entries;
+    graph.found.entries = entries;
 }
 
 /// The reason that a keyword in a marked tree has lost its effect.
@@ -252,7 +255,7 @@ fn tree_of<'a, 'm>(
         {
             return Some(&tree.cause);
         }
-        let above = &graph.places[place];
+        let above = &graph.found.places[place];
         keyword = match &above.step {
             Step::Root | Step::Pointer(_) => return None,
             Step::Keyword(keyword) | Step::Member(keyword, _) | Step::Item(keyword, _) => keyword,
@@ -263,7 +266,7 @@ fn tree_of<'a, 'm>(
 
 impl Tree<'_> {
     fn has(&self, keyword: &str) -> bool {
-        let types = constrained_by(keyword);
+        let types = Keyword::types_of(keyword);
         self.types.has(types) && (types != Types::ALL || self.has_general || self.types == Types::ALL)
     }
 }

@@ -1,16 +1,16 @@
 //! The texts of numbers between bounds.
 //!
-//! Here in plain notation, `-?digits(.digits)?`; [`scientific`](crate::scientific) has the other one. Bounds
-//! are compared digit by digit, from exact decimals; the expressions have no intersections, and their size is
-//! at most quadratic in the digits of the bounds.
+//! Here in plain notation, `-?digits(.digits)?`; [`scientific`](crate::numbers::scientific) has the other
+//! one. Bounds are compared digit by digit, from exact decimals; the expressions have no intersections, and
+//! their size is at most quadratic in the digits of the bounds.
 //!
 //! At each digit a text is *tight* with the lower or the upper bound (equal to it so far) or free of it.
 
 use maskwright_automata::{ByteSet, Regex};
 
-use crate::number::{Bound, NumberRange};
-use crate::numeral::{DIGIT, INTEGER, NUMBER, WHOLE_NUMBER, ZERO_FRACTION};
-use crate::plain::PLAIN_INTEGER;
+use crate::numbers::number::{Bound, NumberRange};
+use crate::numbers::numeral::{DIGIT, INTEGER, NUMBER, WHOLE_NUMBER, ZERO_FRACTION};
+use crate::numbers::plain::PLAIN_INTEGER;
 
 /// What may follow the point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -364,8 +364,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decimal::Decimal;
-    use crate::words::Matcher;
+    use crate::numbers::decimal::Decimal;
+    use crate::strings::words::Matcher;
 
     const NUMBER: &str = "-?(0|[1-9][0-9]{0,2})(\\.[0-9]{1,3})?";
 

@@ -9,9 +9,9 @@ use std::sync::LazyLock;
 use maskwright_automata::{Node, Regex};
 
 use crate::config::DEFAULT_MAX_INDENT;
-use crate::escape::SPELLED_CHAR;
-use crate::numeral::{INTEGER, NUMBER, WHOLE_NUMBER};
-use crate::plain::{PLAIN_FROM_ZERO, PLAIN_INTEGER, PLAIN_NUMBER};
+use crate::numbers::numeral::{INTEGER, NUMBER, WHOLE_NUMBER};
+use crate::numbers::plain::{PLAIN_FROM_ZERO, PLAIN_INTEGER, PLAIN_NUMBER};
+use crate::strings::escape::SPELLED_CHAR;
 use crate::{Numbers, SchemaConfig, Style, Whitespace};
 
 /// Any JSON string with its quotes, in any spelling of RFC 8259 whose surrogates are paired.

@@ -21,7 +21,7 @@ impl Types {
         self.0 & other.0 != 0
     }
 
-    pub(crate) fn union(self, other: Types) -> Types {
+    pub(crate) const fn union(self, other: Types) -> Types {
         Types(self.0 | other.0)
     }
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{SchemaError, parse_document, uri};
+use crate::source::uri;
+use crate::{SchemaError, parse_document};
 
 /// Documents that references may lead to. Cheap to clone: clones share the documents.
 ///

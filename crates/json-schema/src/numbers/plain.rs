@@ -18,8 +18,8 @@ use std::sync::LazyLock;
 
 use maskwright_automata::{ByteSet, Regex};
 
-use crate::number::NumberRange;
-use crate::numeral::{DIGIT, SIGN, WHOLE};
+use crate::numbers::number::NumberRange;
+use crate::numbers::numeral::{DIGIT, SIGN, WHOLE};
 
 /// The most significant digits of a number with a fraction.
 const MAX_DIGITS: u32 = 17;
@@ -189,8 +189,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::decimal::Decimal;
-    use crate::words::Matcher;
+    use crate::numbers::decimal::Decimal;
+    use crate::strings::words::Matcher;
 
     fn accepts(regex: &Regex, text: &str) -> bool {
         Matcher::new(regex).matches(text, &Fuel::unlimited()).unwrap()

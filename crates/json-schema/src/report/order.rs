@@ -9,21 +9,21 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use crate::document::address;
 use crate::graph::Graph;
 use crate::report::{Entry, PlaceId, Status};
+use crate::source::document::address;
 
 /// Sorts the entries as the documents are written. A keyword that was noted several times, because its schema
 /// was read from both sides or lowered by parts, keeps one entry: the one that promises least. Linear in the
 /// documents, for as far as it takes to find all entries, and n log n in their number.
 pub(crate) fn sort_entries(graph: &mut Graph<'_>) {
-    let entries = std::mem::take(&mut graph.entries);
+    let entries = std::mem::take(&mut graph.found.entries);
     let numbers = numbers(graph, &entries);
     let numbers: Vec<u32> = entries.iter().map(|entry| numbers[&(entry.place, &*entry.keyword)]).collect();
     let mut numbered: Vec<_> = numbers.into_iter().zip(entries).collect();
     numbered.sort_by_key(|&(number, _)| number);
-    graph.entries = numbered.into_iter().map(|(_, entry)| entry).collect();
-    graph.entries.dedup_by(|next, kept| {
+    graph.found.entries = numbered.into_iter().map(|(_, entry)| entry).collect();
+    graph.found.entries.dedup_by(|next, kept| {
         let is_same = (next.place, &next.keyword) == (kept.place, &kept.keyword);
         if is_same && rank(&kept.status) < rank(&next.status) {
             std::mem::swap(&mut kept.status, &mut next.status);
