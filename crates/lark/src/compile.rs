@@ -5,12 +5,12 @@ use maskwright_grammar::{
     ExprId, GrammarBuilder, LexedGrammar, RuleId, SpecialNames, TerminalFacts, TerminalId, reduce,
 };
 use maskwright_lexing::{Flags, LarkTerminal, Pattern, TerminalSet, ignored_keywords, lark_order};
-use maskwright_syntax::{PATH_HINT, is_like_a_path};
+use maskwright_syntax::{PATH_HINT, SyntaxError, is_like_a_path};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::config::{LarkConfig, LarkDialect, LarkGrammar, LexerKind};
 use crate::definitions::{Definitions, load};
-use crate::error::{Fault, LarkError};
+use crate::error::Fault;
 use crate::indentation::{layout, newline};
 use crate::over_bytes::over_bytes;
 use crate::rules::{RuleExpr, Rules, translate};
@@ -40,7 +40,7 @@ pub fn parse_lark(
     source_name: &str,
     config: &LarkConfig<'_>,
     fuel: &Fuel,
-) -> Result<LarkGrammar, LarkError> {
+) -> Result<LarkGrammar, SyntaxError> {
     let mut sources = Sources::default();
     sources.add(source_name, source);
     compile(&mut sources, config, fuel).map_err(|fault| {

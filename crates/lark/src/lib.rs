@@ -15,7 +15,7 @@
 //!
 //! Only recognition counts: aliases, priorities of rules and what shapes trees are read and have no effect.
 //! Which terminals compete, and in which order, is Lark's to the letter, since that is part of the language.
-//! Every failure is a [`LarkError`] with its place.
+//! Every failure is a [`SyntaxError`] with its place.
 //!
 //! Accepted beyond Lark: alternatives of a rule that are the same twice. Refused beyond Lark: imports of
 //! names that are not there, even where nothing uses them; names of mixed case, which Lark takes for two
@@ -46,7 +46,7 @@ mod used;
 pub use builtin::{Builtin, builtin, builtin_names};
 pub use compile::parse_lark;
 pub use config::{Indentation, LarkConfig, LarkDialect, LarkGrammar, LexerKind};
-pub use error::LarkError;
 pub use import::{ImportRequest, ImportedGrammar, Resolver};
 pub use maskwright_grammar::Tabs;
+pub use maskwright_syntax::SyntaxError;
 pub use strings::lark_strings;

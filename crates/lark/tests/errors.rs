@@ -6,10 +6,10 @@ use std::fmt::Write;
 
 use maskwright_automata::{CancelToken, Fuel};
 use maskwright_lark::{
-    ImportRequest, ImportedGrammar, Indentation, LarkConfig, LarkError, builtin, builtin_names, parse_lark,
+    ImportRequest, ImportedGrammar, Indentation, LarkConfig, SyntaxError, builtin, builtin_names, parse_lark,
 };
 
-fn refuse(source: &str) -> LarkError {
+fn refuse(source: &str) -> SyntaxError {
     let imports = |request: &ImportRequest<'_>| {
         let text = match request.path {
             "lib/list.lark" => "list{x}: x (\",\" x)*\nNAME: LETTER+\nLETTER: /[a-z]/\n",

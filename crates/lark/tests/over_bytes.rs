@@ -11,13 +11,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId};
-use maskwright_lark::{LarkConfig, LarkDialect, LarkError, LarkGrammar, LexerKind, parse_lark};
+use maskwright_lark::{LarkConfig, LarkDialect, LarkGrammar, LexerKind, SyntaxError, parse_lark};
 use maskwright_lexing::find_prefix;
 use maskwright_oracle::Oracle;
 use proptest::prelude::*;
 use serde_json::Value;
 
-fn read(source: &str) -> Result<LarkGrammar, LarkError> {
+fn read(source: &str) -> Result<LarkGrammar, SyntaxError> {
     let config = LarkConfig { lexer: LexerKind::DynamicComplete, ..LarkConfig::default() };
     parse_lark(source, "test.lark", &config, &Fuel::new(1 << 26))
 }

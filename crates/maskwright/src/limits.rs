@@ -66,7 +66,7 @@ impl Default for Limits {
         let AutomatonLimits { max_states, max_residue_size, liveness_fuel } = engine.automaton;
         let InfillLimits { work: infill_work, max_positions, .. } = InfillLimits::default();
         Limits {
-            compile_work: engine.compile_fuel,
+            compile_work: engine.compile_work,
             compile_bytes: 192 << 20,
             max_threads: engine.max_threads,
             max_calls: engine.max_calls,
@@ -95,7 +95,7 @@ impl Limits {
 
     pub(crate) fn engine(&self) -> maskwright_engine::Limits {
         maskwright_engine::Limits {
-            compile_fuel: self.compile_work,
+            compile_work: self.compile_work,
             automaton: self.automaton(),
             automaton_bytes: self.automaton_bytes,
             max_threads: self.max_threads,

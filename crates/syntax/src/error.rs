@@ -51,8 +51,9 @@ enum Kind {
 
 /// An error before it is placed in its source: parsers make these, the public functions
 /// [place](Fault::place) them.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
-pub(crate) struct Fault {
+pub struct Fault {
     kind: Kind,
     span: Range<usize>,
     message: String,
@@ -61,22 +62,22 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// The text itself is wrong at `span` (bytes).
-    pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
+    pub fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
         Fault { kind: Kind::Malformed, span, message: message.into(), hint: None }
     }
 
     /// What stands at `span` (bytes) has a meaning, in this dialect or another, but is not supported.
-    pub(crate) fn unsupported(span: Range<usize>, message: impl Into<String>) -> Fault {
+    pub fn unsupported(span: Range<usize>, message: impl Into<String>) -> Fault {
         Fault { kind: Kind::Unsupported, span, message: message.into(), hint: None }
     }
 
     /// A limit on work or size was reached at `span` (bytes).
-    pub(crate) fn limit(span: Range<usize>, message: impl Into<String>) -> Fault {
+    pub fn limit(span: Range<usize>, message: impl Into<String>) -> Fault {
         Fault { kind: Kind::Limit, span, message: message.into(), hint: None }
     }
 
     /// The supply of work ended at `span` (bytes).
-    pub(crate) fn fuel(span: Range<usize>, error: FuelError) -> Fault {
+    pub fn fuel(span: Range<usize>, error: FuelError) -> Fault {
         let kind = match error {
             FuelError::Exhausted { .. } | FuelError::Memory { .. } => Kind::Limit,
             FuelError::Cancelled => Kind::Cancelled,
@@ -85,23 +86,23 @@ impl Fault {
     }
 
     /// Whether a limit was reached, or the caller cancelled the work.
-    pub(crate) fn is_out_of_work(&self) -> bool {
+    pub fn is_out_of_work(&self) -> bool {
         self.is_cancelled() || matches!(self.kind, Kind::Limit)
     }
 
     /// Whether the caller cancelled the work.
-    pub(crate) fn is_cancelled(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         matches!(self.kind, Kind::Cancelled)
     }
 
     /// The same error, with what to do about it, in lowercase.
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Fault {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Fault {
         self.hint = Some(hint.into());
         self
     }
 
     /// The error, with its place in `source`. Takes time in the length of `source`.
-    pub(crate) fn place(self, source: &str, source_name: &str) -> SyntaxError {
+    pub fn place(self, source: &str, source_name: &str) -> SyntaxError {
         let offset = floor_char_boundary(source, self.span.start);
         let end = floor_char_boundary(source, self.span.end).max(offset);
         let before = &source[..offset];

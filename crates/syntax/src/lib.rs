@@ -12,7 +12,7 @@ mod gbnf;
 pub mod regex;
 
 pub use choice::choice;
-pub use error::{PATH_HINT, SyntaxError, is_like_a_path};
+pub use error::{Fault, PATH_HINT, SyntaxError, is_like_a_path};
 pub use gbnf::{gbnf_literals, parse_gbnf, parse_gbnf_with_names};
 pub use maskwright_error::nearest_name;
 

@@ -19,7 +19,7 @@ use maskwright_vocabulary::{TokenId, Trie, symbol_text};
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::ground::{MaskForm, NamedTokens, Search, hooks};
+use crate::ground::{MaskForm, NamedTokens, Search, Signal, hooks};
 use crate::parser::{ConfigId, Parser, Seed, Thread, loaded};
 pub(crate) use mask::{After, WantedRows};
 
@@ -278,7 +278,11 @@ fn unless_searched(
     error: AutomatonError,
 ) -> EngineError {
     match error.is_unsearched() {
-        true => EngineError::search(Search { automaton: automaton.clone(), residue, byte }),
+        true => EngineError::Signal(Signal::Search(Box::new(Search {
+            automaton: automaton.clone(),
+            residue,
+            byte,
+        }))),
         false => EngineError::in_terminal(automaton)(error),
     }
 }

@@ -6,12 +6,12 @@ use maskwright_automata::AutomatonLimits;
 ///
 /// ```
 /// let limits = maskwright_engine::Limits { max_threads: 1_000, ..Default::default() };
-/// assert!(limits.compile_fuel > 0);
+/// assert!(limits.compile_work > 0);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Work units (about one visited grammar node each) that compiling one grammar may take.
-    pub compile_fuel: u64,
+    pub compile_work: u64,
     /// Limits of each terminal's automaton.
     pub automaton: AutomatonLimits,
     /// Bytes that the automata shared by all grammars of a compiler may take before grammars to come start on
@@ -43,7 +43,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            compile_fuel: 16_000_000,
+            compile_work: 16_000_000,
             automaton: AutomatonLimits::default(),
             automaton_bytes: 64 << 20,
             max_threads: 20_000,

@@ -18,7 +18,7 @@ mod text;
 
 pub(crate) use by_stops::ByStops;
 pub(crate) use doubtful::DoubtfulTokens;
-pub(crate) use error::{EngineError, Search};
+pub(crate) use error::{EngineError, Search, Signal};
 pub(crate) use in_words::{BLOCK, Characters, END_OF_BLOCK, END_OF_LINE, shown};
 pub use in_words::{MatcherState, StateKeyword, StateNext, TextRegion, Words, WordsPlace};
 pub use limits::{ExitRows, Limits, Options};

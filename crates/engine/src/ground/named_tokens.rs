@@ -19,7 +19,7 @@
 //! be as many words, and every vocabulary's trie would be twice as large.
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
-use maskwright_error::{Error, nearest_name};
+use maskwright_error::{Error, ErrorKind, Place, nearest_name};
 use maskwright_grammar::{
     ExprId, ExprPool, Grammar, GrammarBuilder, Halves, Layout, LexedGrammar, TerminalId, TokenItem, TokenSet,
 };
@@ -537,14 +537,26 @@ fn tokens_of(set: &TokenSet, vocabulary: &Vocabulary) -> Result<Vec<TokenId>, En
                 let named = vocabulary.named(name);
                 if named.is_empty() {
                     let meant = nearest_name(name, vocabulary.names().map(|(_, known)| known));
-                    return Err(EngineError::unknown_token(name, meant.map(|(_, known)| known)));
+                    let hint = meant.map(|(_, meant)| format!("did you mean `{meant}`?"));
+                    let unknown = format!("the tokenizer has no token named `{name}`");
+                    let message = hint.as_ref().map_or(unknown.clone(), |hint| format!("{unknown}; {hint}"));
+                    let place = Place { hint, ..Place::default() };
+                    return Err(EngineError::Told(Error::message(ErrorKind::Grammar, message).at(place)));
                 }
                 tokens.extend(named);
             }
             &TokenItem::Ids(first, last) => {
                 let n_vocab = vocabulary.n_vocab();
                 if first > last || last as usize >= n_vocab {
-                    return Err(EngineError::no_such_ids(first, last, n_vocab));
+                    return Err(EngineError::grammar(match first > last {
+                        true => format!(
+                            "the range {first}-{last} of token ids is backwards; the vocabulary has {n_vocab} ids"
+                        ),
+                        false => {
+                            let id = if (first as usize) < n_vocab { last } else { first };
+                            format!("no token has the id {id}: the vocabulary has {n_vocab} ids")
+                        }
+                    }));
                 }
                 tokens.extend((first..=last).map(TokenId));
             }

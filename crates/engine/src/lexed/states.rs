@@ -93,7 +93,7 @@ impl States {
             states.completions.outlook.thread_at(parser, first, (parser.start(), LayoutId::START))?;
         match states.completions.is_viable(parser, thread)? {
             Some(true) => {}
-            Some(false) => return Err(EngineError::no_text()),
+            Some(false) => return Err(EngineError::NoText),
             None => return Err(limit()),
         }
         states.start = states.intern(parser, &mut vec![thread])?.unwrap_or(ConfigId(0));

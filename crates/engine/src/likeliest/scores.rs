@@ -21,6 +21,13 @@ const LEAST_REST: f64 = 1e-2;
 /// By so much the others are taken to be less probable than the least candidate.
 const MARGIN: f64 = 1e-9;
 
+/// A score that cannot be added up.
+fn bad_score(position: usize, id: u32) -> EngineError {
+    EngineError::argument(format!(
+        "position {position}: the score of token {id} is not a number or plus infinity"
+    ))
+}
+
 /// What is known of one position of a text.
 #[derive(Clone, Copy, Debug)]
 pub enum PositionScores<'a> {
@@ -110,7 +117,7 @@ impl<'a> Row<'a> {
                 if !normalizer.is_finite()
                     && let Some(id) = logits.iter().position(|&logit| is_bad(logit))
                 {
-                    return Err(EngineError::bad_score(index, id as u32));
+                    return Err(bad_score(index, id as u32));
                 }
                 let best = score_of(largest, normalizer);
                 Ok(Row { kind: Kind::Logits(logits, normalizer), best, ranked: OnceCell::new() })
@@ -131,12 +138,16 @@ impl<'a> Row<'a> {
         logits: Option<&'a [f32]>,
     ) -> Result<Row<'a>, EngineError> {
         if ids.len() != log_probabilities.len() {
-            return Err(EngineError::candidates_differ(index, ids.len(), log_probabilities.len()));
+            return Err(EngineError::argument(format!(
+                "position {index}: there are {} ids of candidates and {} log-probabilities",
+                ids.len(),
+                log_probabilities.len()
+            )));
         }
         let mut by_id: FxHashMap<TokenId, f64> = FxHashMap::default();
         for (&id, &log_probability) in ids.iter().zip(log_probabilities) {
             if is_bad(log_probability) {
-                return Err(EngineError::bad_score(index, id));
+                return Err(bad_score(index, id));
             }
             let score = by_id.entry(TokenId(id)).or_insert(IMPOSSIBLE);
             *score = score.max(f64::from(log_probability));
@@ -151,10 +162,13 @@ impl<'a> Row<'a> {
         let kind = match (logits, known) {
             (Some(logits), Some((logit, score))) => {
                 if let Some(id) = logits.iter().position(|&logit| is_bad(logit)) {
-                    return Err(EngineError::bad_score(index, id as u32));
+                    return Err(bad_score(index, id as u32));
                 }
                 if logit == f32::NEG_INFINITY || score < IMPOSSIBLE {
-                    return Err(EngineError::scores_differ(index, ranked[0].0));
+                    return Err(EngineError::argument(format!(
+                        "position {index}: the logit and the log-probability of token {} contradict each other",
+                        ranked[0].0.0
+                    )));
                 }
                 // Both say the same of the best token, so that tells by how much logits are to be moved.
                 let normalizer = f64::from(logit) - score;

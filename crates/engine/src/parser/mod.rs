@@ -20,7 +20,7 @@ use maskwright_grammar::{ExprId, ExprPool, Network, RuleId, Symbol, TerminalId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::EngineError;
-use crate::ground::hooks;
+use crate::ground::{Signal, hooks};
 use crate::shared::Shared;
 pub(crate) use configuration::{ConfigId, Configurations, Thread};
 pub(crate) use stack::{Frame, NodeId, Stacks};
@@ -143,7 +143,7 @@ impl Parser {
     pub(crate) fn begin_work(&self) -> Result<(), EngineError> {
         match self.effort {
             Effort::Full => Ok(()),
-            Effort::Known => Err(EngineError::unknown()),
+            Effort::Known => Err(EngineError::Signal(Signal::Unknown)),
         }
     }
 
@@ -278,7 +278,9 @@ impl Parser {
         self.scratch.n_calls += calls.len() - n_before;
         let (n_calls, limit) = (self.scratch.n_calls, self.shared.limits.max_calls);
         if n_calls > limit {
-            return Err(EngineError::too_many_calls(limit));
+            return Err(EngineError::limit(format!(
+                "the grammar is so ambiguous here that one byte leads to more calls of rules than the limit of {limit}"
+            )));
         }
         if calls.len() > self.shared.limits.max_threads {
             // Ambiguous grammars call one rule from one place by many ways: only different calls count.
@@ -417,7 +419,13 @@ impl Parser {
 
     pub(crate) fn check_threads(&self, n_threads: usize) -> Result<(), EngineError> {
         let limit = self.shared.limits.max_threads;
-        if n_threads > limit { Err(EngineError::too_many_threads(n_threads, limit)) } else { Ok(()) }
+        if n_threads > limit {
+            return Err(EngineError::limit(format!(
+                "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit \
+                 of {limit}"
+            )));
+        }
+        Ok(())
     }
 
     /// The start of a terminal, whose automaton is made when a text first comes to it; `None` if its language
@@ -427,7 +435,7 @@ impl Parser {
             return Ok(known.start);
         }
         let regex = &self.network.terminals()[terminal.index()];
-        let fuel = Fuel::new(self.shared.limits.compile_fuel);
+        let fuel = Fuel::new(self.shared.limits.compile_work);
         let automaton = self.shared.automaton(regex, &fuel)?;
         let start = automaton.start();
         // Those of words are this grammar's own; the compiler counts the others.

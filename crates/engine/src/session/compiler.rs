@@ -252,7 +252,7 @@ impl Compiler {
     /// ```
     pub fn load_rows(&self, saved: &[u8], fuel: &Fuel) -> Result<usize, Error> {
         let shared = &self.0;
-        let refused = |error: SavedError| EngineError::saved_rows(error.reason());
+        let refused = |error: SavedError| EngineError::argument(error.reason());
         let store = shared.store();
         let saved = SavedRows::read(saved, &shared.vocabulary).map_err(refused)?;
         let mut n_rows = 0;

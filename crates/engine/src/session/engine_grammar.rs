@@ -76,7 +76,12 @@ impl EngineGrammar {
         stops.sort_unstable();
         stops.dedup();
         if let Some(&stop) = stops.last().filter(|stop| stop.index() >= vocabulary.n_vocab()) {
-            return Err(EngineError::no_such_stop(stop, vocabulary.n_vocab()).into());
+            return Err(EngineError::argument(format!(
+                "stop token {} does not exist: the vocabulary has {} ids",
+                stop.0,
+                vocabulary.n_vocab()
+            ))
+            .into());
         }
         if stops.is_empty() {
             return Ok(self.clone());
@@ -90,7 +95,7 @@ impl EngineGrammar {
         let grammar = match (grammar, spelled) {
             // A call that is to stop has decided nothing.
             (Err(error), Some(spelled))
-                if error.is_undecided() && !error.is_out_of_work() && !spelled.rare.is_empty() =>
+                if error.is_limit() && !error.is_out_of_work() && !spelled.rare.is_empty() =>
             {
                 // Fewer texts, but all of them can be spelled.
                 let bound = self.over(shared.with_spelled(spelled.without_rare()));
@@ -122,7 +127,7 @@ impl EngineGrammar {
 
     /// The same grammar with another compiler's vocabulary, which differs in the tokens that end a text.
     fn over(&self, shared: Arc<Shared>) -> Result<Arc<EngineGrammar>, EngineError> {
-        let fuel = Fuel::new(shared.limits.compile_fuel);
+        let fuel = Fuel::new(shared.limits.compile_work);
         if let Some(source) = &self.source {
             return EngineGrammar::compile(&shared, source.clone(), &fuel);
         }

@@ -18,6 +18,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use maskwright_error::counted;
 use maskwright_vocabulary::TokenId;
 
 pub use likeliest::{Likeliest, LikeliestConfig, LikeliestStatus, OfCanvas};
@@ -31,7 +32,7 @@ use super::shared_machine::SharedMachine;
 use super::state::{State, Witness};
 use crate::ground::{Readings, text_prefix, written};
 use crate::parser::ConfigId;
-use crate::{EngineError, Error, MaskStatus};
+use crate::{EngineError, Error, ErrorKind, MaskStatus};
 
 /// The state of one sequence under a grammar: which tokens may come next, and what was accepted.
 ///
@@ -299,7 +300,14 @@ impl Matcher {
     pub fn rollback(&mut self, n_steps: usize) -> Result<(), Error> {
         self.check()?;
         if n_steps > self.state.n_steps {
-            return Err(EngineError::not_that_long(n_steps, self.state.n_steps).into());
+            return Err(Error::message(
+                ErrorKind::State,
+                format!(
+                    "cannot roll back {}: only {} were accepted",
+                    counted(n_steps, "token"),
+                    self.state.n_steps
+                ),
+            ));
         }
         for _ in 0..n_steps {
             if let Some(step) = self.history.take() {
@@ -542,7 +550,13 @@ impl Matcher {
     }
 
     fn check_unbroken(&self) -> Result<(), EngineError> {
-        if self.is_broken() { Err(EngineError::broken()) } else { Ok(()) }
+        match self.is_broken() {
+            true => Err(EngineError::Told(Error::message(
+                ErrorKind::Internal,
+                "an earlier call of this session ended in an internal error, so its state is lost; start a new session",
+            ))),
+            false => Ok(()),
+        }
     }
 
     fn breaks_on_panic(&self) -> BreaksOnPanic<'_> {

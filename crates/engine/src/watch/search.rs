@@ -142,7 +142,9 @@ impl Watcher<'_> {
         match self.completion(&mut search, &root)? {
             Completion::Begins(bytes) => Ok(Some(bytes)),
             Completion::None => Ok(None),
-            Completion::Unknown => Err(EngineError::watch_search(MAX_TRIED)),
+            Completion::Unknown => Err(EngineError::limit(format!(
+                "gave up after {MAX_TRIED} steps: no completion with distinct items and keys was found"
+            ))),
         }
     }
 

@@ -170,7 +170,13 @@ impl Infiller {
     /// Whether the vocabulary has the token.
     pub(crate) fn check_token(&self, token: TokenId) -> Result<(), InfillError> {
         let n_vocab = self.vocabulary().n_vocab();
-        if token.index() < n_vocab { Ok(()) } else { Err(InfillError::token(token.0, n_vocab)) }
+        let TokenId(id) = token;
+        match token.index() < n_vocab {
+            true => Ok(()),
+            false => Err(InfillError::argument(format!(
+                "token {id} is not in the vocabulary: its ids are below {n_vocab}"
+            ))),
+        }
     }
 }
 

@@ -50,19 +50,19 @@ impl Judge {
     /// If the session reaches a limit.
     pub(crate) fn read(&mut self, parts: &[MatcherStep]) -> Result<usize, InfillError> {
         let n_same = self.accepted.iter().zip(parts).take_while(|(old, new)| old == new).count();
-        self.session.rollback(self.accepted.len() - n_same).map_err(InfillError::session)?;
+        self.session.rollback(self.accepted.len() - n_same)?;
         self.accepted.truncate(n_same);
         for part in &parts[n_same..] {
             let is_accepted = match part {
                 MatcherStep::Token(token) => self.session.accept_token(*token),
                 MatcherStep::Bytes(bytes) => self.session.accept_bytes(bytes),
             };
-            if !is_accepted.map_err(InfillError::session)? {
+            if !is_accepted? {
                 return Ok(self.accepted.len());
             }
             if self.session.is_terminated() {
                 // What ends a text is no part of it.
-                self.session.rollback(1).map_err(InfillError::session)?;
+                self.session.rollback(1)?;
                 return Ok(self.accepted.len());
             }
             self.accepted.push(part.clone());
@@ -82,7 +82,7 @@ impl Judge {
         let mut tokens = match self.session.finish() {
             Ok(tokens) => tokens,
             Err(error) if error.is_limit() || error.is_cancelled() => {
-                return Err(InfillError::session(error));
+                return Err(error.into());
             }
             Err(_) => return Ok(None),
         };
@@ -101,7 +101,7 @@ impl Judge {
         let vocabulary = self.session.grammar().vocabulary().clone();
         let mut mask = vec![0; mask_words(vocabulary.n_vocab())];
         if self.read(parts)? == parts.len() {
-            self.session.fill_mask(&mut mask).map_err(InfillError::session)?;
+            self.session.fill_mask(&mut mask)?;
         }
         Ok(mask)
     }

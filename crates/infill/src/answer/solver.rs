@@ -172,7 +172,7 @@ impl Solver {
             }
         }
         // That nothing was found says nothing where somebody stopped the search.
-        if meter::is_stopped() { Err(InfillError::cancelled()) } else { Ok(Answer::Open) }
+        if meter::is_stopped() { Err(InfillError::Cancelled) } else { Ok(Answer::Open) }
     }
 
     fn ask(

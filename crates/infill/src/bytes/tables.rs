@@ -149,7 +149,7 @@ impl Tables {
             }
             let body = self.network.body(rule);
             let moves = self.network.moves(body);
-            fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(moves.len() as u64 + 1)?;
             let mut bytes = ByteSet::EMPTY;
             let n_known = stack.len();
             for index in moves {

@@ -10,7 +10,7 @@ use maskwright_automata::meter::Meter;
 use maskwright_engine::{
     Likeliest, LikeliestConfig, MaskStatus, Matcher, MatcherStep, OfCanvas, PositionScores,
 };
-use maskwright_error::Error;
+use maskwright_error::{Error, ErrorKind};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_remove, mask_words};
 
 use crate::answer::{Answer, Infiller, NEAR_WORK, Place, Question, Solver, Witness};
@@ -139,10 +139,17 @@ impl Canvas {
             infiller.check_token(token)?;
         }
         if let Some(blank) = blanks.iter().find(|&&id| infiller.vocabulary().token_bytes(id).is_some()) {
-            return Err(InfillError::padding_is_text(blank.0).into());
+            return Err(InfillError::argument(format!(
+                "token {} cannot be padding or stand for masked positions: it matches as text",
+                blank.0
+            ))
+            .into());
         }
         if infiller.readers().iter().any(|reader| reader.names_only(&blanks)) {
-            return Err(InfillError::blank_is_named().into());
+            return Err(InfillError::argument(
+                "the grammar names the token of padding or of masked positions, which is no part of a text",
+            )
+            .into());
         }
         Ok(Canvas {
             solver: Solver::new(infiller, blanks),
@@ -338,14 +345,22 @@ impl Canvas {
     /// found out within the limit on work.
     pub fn likeliest(&mut self, positions: &[PositionScores<'_>], beam: usize) -> Result<Likeliest, Error> {
         if positions.len() != self.positions.len() {
-            return Err(InfillError::positions_differ(positions.len(), self.positions.len()).into());
+            return Err(InfillError::argument(format!(
+                "there are scores for {} positions, the canvas has {}",
+                positions.len(),
+                self.positions.len()
+            ))
+            .into());
         }
         let witness: Option<Vec<TokenId>> = match self.known()? {
             Known::Possible(witness) => self.filled(&witness).into_iter().collect(),
             Known::Impossible => {
                 let question = self.question(None);
                 let why = why::impossible(&mut self.solver, &question);
-                return Err(InfillError::impossible_canvas(why).into());
+                return Err(Error::message(
+                    ErrorKind::NoText,
+                    format!("the canvas cannot be completed: {why}"),
+                ));
             }
             Known::Open => None,
         };
@@ -512,6 +527,7 @@ impl Canvas {
         if position < self.positions.len() {
             return Ok(());
         }
-        Err(InfillError::position(position, self.positions.len()))
+        let n_positions = self.positions.len();
+        Err(InfillError::argument(format!("position {position} is not on the canvas: it has {n_positions}")))
     }
 }

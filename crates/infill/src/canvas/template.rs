@@ -5,7 +5,7 @@
 
 use maskwright_automata::meter::Meter;
 use maskwright_engine::{MaskStatus, MatcherStep, written};
-use maskwright_error::Error;
+use maskwright_error::{Error, ErrorKind};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_words};
 
 use crate::answer::{Answer, Infiller, Place, Question, Solver, Witness};
@@ -302,8 +302,11 @@ impl Template {
         };
         match holes().nth(hole) {
             Some((index, &Filled::Open(kind))) => Ok((index, kind)),
-            Some(_) => Err(InfillError::hole_fixed(hole)),
-            None => Err(InfillError::no_hole(hole, holes().count())),
+            Some(_) => Err(Error::message(ErrorKind::State, format!("hole {hole} is fixed already")).into()),
+            None => {
+                let n_holes = holes().count();
+                Err(InfillError::argument(format!("hole {hole} is not in the template: it has {n_holes}")))
+            }
         }
     }
 

@@ -213,7 +213,10 @@ impl Chart {
             return Ok(());
         }
         if self.facts.len() > MAX_FACTS || self.backs.len() > MAX_BACKS {
-            return Err(InfillError::chart(edges.position(self.node(fact)) as usize, MAX_FACTS));
+            return Err(InfillError::limit(format!(
+                "position {}: the chart of all texts needs more than the {MAX_FACTS} facts allowed",
+                edges.position(self.node(fact))
+            )));
         }
         self.followed = fact;
         let (n_facts, n_backs) = (self.facts.len(), self.backs.len());

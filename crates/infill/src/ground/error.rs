@@ -10,274 +10,147 @@ use maskwright_scan::ScanError;
 
 /// Why a grammar, canvas or template is refused, or a question about it cannot be answered within the limits.
 #[derive(Clone, Debug)]
-pub(crate) struct InfillError(Kind);
-
-#[derive(Clone, Debug)]
-enum Kind {
+pub(crate) enum InfillError {
     Grammar(GrammarError),
-    Automaton { terminal: String, error: AutomatonError },
-    Work { position: usize, limit: u64 },
-    Chart { position: usize, limit: usize },
+    Automaton {
+        terminal: String,
+        error: AutomatonError,
+    },
     Lexer(ScanError),
-    Declared { name: String },
-    Unpaired { rule: String },
-    FreeText,
-    TooWide { given: u32, limit: u32 },
+    /// A limit on work was reached while reading this position.
+    Work {
+        position: usize,
+        limit: u64,
+    },
+    /// Whoever asked wants no answer any more.
     Cancelled,
-    Token { id: u32, n_vocab: usize },
-    Position { given: usize, n_positions: usize },
-    NoHole { given: usize, n_holes: usize },
-    HoleFixed { hole: usize },
-    TooLong { given: usize, limit: usize },
-    PositionsDiffer { given: usize, needed: usize },
-    ImpossibleCanvas { why: String },
-    PaddingIsText { id: u32 },
-    MaskTooShort { given: usize, needed: usize },
-    Open { limit: u64 },
-    Session(Error),
-    BlankIsNamed,
+    /// As users get it.
+    Told(Error),
 }
 
 impl InfillError {
     pub(crate) fn automaton(terminal: String, error: AutomatonError) -> InfillError {
-        InfillError(Kind::Automaton { terminal, error })
+        InfillError::Automaton { terminal, error }
     }
 
-    pub(crate) fn unpaired(rule: &str) -> InfillError {
-        InfillError(Kind::Unpaired { rule: rule.to_owned() })
+    /// What the call was given is wrong.
+    pub(crate) fn argument(message: impl Into<String>) -> InfillError {
+        Error::message(ErrorKind::Argument, message).into()
     }
 
-    pub(crate) fn too_wide(given: u32, limit: u32) -> InfillError {
-        InfillError(Kind::TooWide { given, limit })
+    /// The grammar is of a kind that cannot be infilled.
+    pub(crate) fn grammar(message: impl Into<String>) -> InfillError {
+        Error::message(ErrorKind::Grammar, message).into()
     }
 
-    pub(crate) fn free_text() -> InfillError {
-        InfillError(Kind::FreeText)
+    /// A limit on size was reached.
+    pub(crate) fn limit(message: impl Into<String>) -> InfillError {
+        Error::message(ErrorKind::Limit, message).into()
     }
 
-    pub(crate) fn declared(name: &str) -> InfillError {
-        InfillError(Kind::Declared { name: name.to_owned() })
+    pub(crate) fn too_long(given: usize, limit: usize) -> InfillError {
+        InfillError::limit(format!("{given} positions are more than the limit of {limit}"))
     }
 
-    /// Whoever asked wants no answer any more.
-    pub(crate) fn cancelled() -> InfillError {
-        InfillError(Kind::Cancelled)
-    }
-
-    /// A limit on work was reached while reading position `position`.
-    pub(crate) fn work(position: usize, error: FuelError) -> InfillError {
-        InfillError(match error {
-            FuelError::Exhausted { limit } | FuelError::Memory { limit } => Kind::Work { position, limit },
-            FuelError::Cancelled => Kind::Cancelled,
-        })
-    }
-
-    /// A chart has become too large while reading position `position`.
-    pub(crate) fn chart(position: usize, limit: usize) -> InfillError {
-        InfillError(Kind::Chart { position, limit })
-    }
-
-    /// The same error, at `position` if it is a limit on work.
-    pub(crate) fn at(self, position: usize) -> InfillError {
-        match self.0 {
-            Kind::Work { limit, .. } => InfillError(Kind::Work { position, limit }),
-            _ => self,
-        }
-    }
-
-    /// A session reached a limit.
-    pub(crate) fn session(error: Error) -> InfillError {
-        InfillError(Kind::Session(error))
+    pub(crate) fn mask_too_short(given: usize, needed: usize) -> InfillError {
+        InfillError::argument(format!("the mask has {given} words and the vocabulary needs {needed}"))
     }
 
     /// Neither a text was found nor that there is none.
     pub(crate) fn open(limit: u64) -> InfillError {
-        InfillError(Kind::Open { limit })
+        let message = format!(
+            "neither a text that fills the unknown places was found, nor that there is none, within the {limit} units of \
+             work of the limit infill_work"
+        );
+        Error::message(ErrorKind::Limit, message).at_limit("infill_work", limit).into()
     }
 
-    pub(crate) fn token(id: u32, n_vocab: usize) -> InfillError {
-        InfillError(Kind::Token { id, n_vocab })
+    /// A limit on work was reached while reading position `position`.
+    pub(crate) fn work(position: usize, error: FuelError) -> InfillError {
+        match error {
+            FuelError::Exhausted { limit } | FuelError::Memory { limit } => {
+                InfillError::Work { position, limit }
+            }
+            FuelError::Cancelled => InfillError::Cancelled,
+        }
     }
 
-    pub(crate) fn position(given: usize, n_positions: usize) -> InfillError {
-        InfillError(Kind::Position { given, n_positions })
-    }
-
-    pub(crate) fn no_hole(given: usize, n_holes: usize) -> InfillError {
-        InfillError(Kind::NoHole { given, n_holes })
-    }
-
-    pub(crate) fn hole_fixed(hole: usize) -> InfillError {
-        InfillError(Kind::HoleFixed { hole })
-    }
-
-    pub(crate) fn too_long(given: usize, limit: usize) -> InfillError {
-        InfillError(Kind::TooLong { given, limit })
-    }
-
-    /// Scores are needed for each position.
-    pub(crate) fn positions_differ(given: usize, needed: usize) -> InfillError {
-        InfillError(Kind::PositionsDiffer { given, needed })
-    }
-
-    /// Nothing fills the canvas.
-    pub(crate) fn impossible_canvas(why: String) -> InfillError {
-        InfillError(Kind::ImpossibleCanvas { why })
-    }
-
-    pub(crate) fn padding_is_text(id: u32) -> InfillError {
-        InfillError(Kind::PaddingIsText { id })
-    }
-
-    /// The grammar asks for the token of padding or of masked positions.
-    pub(crate) fn blank_is_named() -> InfillError {
-        InfillError(Kind::BlankIsNamed)
-    }
-
-    pub(crate) fn mask_too_short(given: usize, needed: usize) -> InfillError {
-        InfillError(Kind::MaskTooShort { given, needed })
+    /// The same error, at `position` if it is a limit on work.
+    pub(crate) fn at(self, position: usize) -> InfillError {
+        match self {
+            InfillError::Work { limit, .. } => InfillError::Work { position, limit },
+            _ => self,
+        }
     }
 
     /// Whether a limit on work or size was reached; raising [`InfillLimits`](crate::InfillLimits) may help.
     pub(crate) fn is_limit(&self) -> bool {
-        match &self.0 {
-            Kind::Grammar(error) => error.is_limit(),
-            Kind::Automaton { error, .. } => error.is_limit(),
-            Kind::Lexer(error) => error.is_limit(),
-            Kind::Work { .. } | Kind::Chart { .. } | Kind::TooLong { .. } | Kind::Open { .. } => true,
-            Kind::Session(error) => error.is_limit(),
-            _ => false,
+        match self {
+            InfillError::Grammar(error) => error.is_limit(),
+            InfillError::Automaton { error, .. } => error.is_limit(),
+            InfillError::Lexer(error) => error.is_limit(),
+            InfillError::Told(error) => error.is_limit(),
+            InfillError::Work { .. } => true,
+            InfillError::Cancelled => false,
         }
-    }
-
-    /// Whether the grammar is at fault, or is of a kind that cannot be infilled, rather than the call.
-    fn is_of_grammar(&self) -> bool {
-        matches!(
-            self.0,
-            Kind::Grammar(_)
-                | Kind::Automaton { .. }
-                | Kind::Lexer(_)
-                | Kind::Declared { .. }
-                | Kind::Unpaired { .. }
-        )
     }
 
     /// Whether the caller cancelled the work.
     fn is_cancelled(&self) -> bool {
-        match &self.0 {
-            Kind::Grammar(error) => error.is_cancelled(),
-            Kind::Automaton { error, .. } => error.is_cancelled(),
-            Kind::Lexer(error) => error.is_cancelled(),
-            Kind::Session(error) => error.is_cancelled(),
-            Kind::Cancelled => true,
-            _ => false,
+        match self {
+            InfillError::Grammar(error) => error.is_cancelled(),
+            InfillError::Automaton { error, .. } => error.is_cancelled(),
+            InfillError::Lexer(error) => error.is_cancelled(),
+            error => matches!(error, InfillError::Cancelled),
         }
     }
 }
 
 impl fmt::Display for InfillError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Kind::Grammar(error) => error.fmt(f),
-            Kind::Lexer(error) => error.fmt(f),
-            Kind::Declared { name } => write!(
-                f,
-                "terminal `{name}` is declared and nothing says what makes it: infilling has only terminals that are found \
-                 in the text, and those of indentation"
-            ),
-            Kind::Unpaired { rule } => write!(
-                f,
-                "rule `{rule}` opens a block or a bracket that it does not close, or closes one that it has not opened: \
-                 for infilling, a rule must have both (`_INDENT stmt+ _DEDENT`, `\"(\" args \")\"`)"
-            ),
-            Kind::TooWide { given, limit } => write!(
-                f,
-                "beside any text, lines of {limit} columns are counted at most, and here one may have {given}"
-            ),
-            Kind::FreeText => write!(
-                f,
-                "lines of any text may have any width, and the terminal that ends lines here does not take another blank \
-                 wherever it takes one: give the hole a number of tokens, exactly or at most"
-            ),
-            Kind::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
-            Kind::Work { position, limit } => {
+        match self {
+            InfillError::Grammar(error) => error.fmt(f),
+            InfillError::Lexer(error) => error.fmt(f),
+            InfillError::Automaton { terminal, error } => write!(f, "terminal {terminal}: {error}"),
+            InfillError::Work { position, limit } => {
                 write!(f, "position {position}: more work than the limit of {limit} units allows")
             }
-            Kind::Chart { position, limit } => {
-                write!(
-                    f,
-                    "position {position}: the chart of all texts needs more than the {limit} facts allowed"
-                )
-            }
-            Kind::Cancelled => f.write_str("cancelled"),
-            Kind::Token { id, n_vocab } => {
-                write!(f, "token {id} is not in the vocabulary: its ids are below {n_vocab}")
-            }
-            Kind::Position { given, n_positions } => {
-                write!(f, "position {given} is not on the canvas: it has {n_positions}")
-            }
-            Kind::NoHole { given, n_holes } => {
-                write!(f, "hole {given} is not in the template: it has {n_holes}")
-            }
-            Kind::HoleFixed { hole } => write!(f, "hole {hole} is fixed already"),
-            Kind::PositionsDiffer { given, needed } => {
-                write!(f, "there are scores for {given} positions, the canvas has {needed}")
-            }
-            Kind::ImpossibleCanvas { why } => write!(f, "the canvas cannot be completed: {why}"),
-            Kind::TooLong { given, limit } => {
-                write!(f, "{given} positions are more than the limit of {limit}")
-            }
-            Kind::PaddingIsText { id } => {
-                write!(f, "token {id} cannot be padding or stand for masked positions: it matches as text")
-            }
-            Kind::BlankIsNamed => f.write_str(
-                "the grammar names the token of padding or of masked positions, which is no part of a text",
-            ),
-            Kind::Open { limit } => write!(
-                f,
-                "neither a text that fills the unknown places was found, nor that there is none, within the {limit} units of \
-                 work of the limit infill_work"
-            ),
-            Kind::Session(error) => error.fmt(f),
-            Kind::MaskTooShort { given, needed } => {
-                write!(f, "the mask has {given} words and the vocabulary needs {needed}")
-            }
+            InfillError::Cancelled => f.write_str("cancelled"),
+            InfillError::Told(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for InfillError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.0 {
-            Kind::Grammar(error) => Some(error),
-            Kind::Automaton { error, .. } => Some(error),
-            Kind::Lexer(error) => Some(error),
-            Kind::Session(error) => Some(error),
-            _ => None,
-        }
-    }
-}
+impl std::error::Error for InfillError {}
 
 impl From<InfillError> for Error {
     fn from(error: InfillError) -> Error {
-        let otherwise = match &error.0 {
-            _ if error.is_of_grammar() => ErrorKind::Grammar,
-            Kind::ImpossibleCanvas { .. } => ErrorKind::NoText,
-            Kind::HoleFixed { .. } => ErrorKind::State,
-            Kind::Session(error) => error.kind(),
-            _ => ErrorKind::Argument,
-        };
-        let kind = ErrorKind::of(error.is_cancelled(), error.is_limit(), otherwise);
-        match error.0 {
-            Kind::Open { limit } => Error::new(kind, error).at_limit("infill_work", limit),
-            _ => Error::new(kind, error),
+        match error {
+            InfillError::Told(error) => error,
+            error => {
+                let kind = ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar);
+                Error::new(kind, error)
+            }
         }
+    }
+}
+
+impl From<Error> for InfillError {
+    fn from(error: Error) -> InfillError {
+        InfillError::Told(error)
+    }
+}
+
+impl From<FuelError> for InfillError {
+    /// At the first position, until somebody says [which](InfillError::at).
+    fn from(error: FuelError) -> InfillError {
+        InfillError::work(0, error)
     }
 }
 
 impl From<GrammarError> for InfillError {
     fn from(error: GrammarError) -> InfillError {
-        InfillError(Kind::Grammar(error))
+        InfillError::Grammar(error)
     }
 }
 
@@ -289,6 +162,6 @@ impl From<LexError> for InfillError {
 
 impl From<ScanError> for InfillError {
     fn from(error: ScanError) -> InfillError {
-        InfillError(Kind::Lexer(error))
+        InfillError::Lexer(error)
     }
 }

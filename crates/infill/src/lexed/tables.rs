@@ -79,7 +79,10 @@ impl LexedTables {
         let made = layout.map(made).unwrap_or([usize::MAX; 2]);
         let mut declared = grammar.declared.iter().zip(grammar.terminals.len()..);
         if let Some((name, _)) = declared.find(|(_, id)| !made.contains(id)) {
-            return Err(InfillError::declared(name));
+            return Err(InfillError::grammar(format!(
+                "terminal `{name}` is declared and nothing says what makes it: infilling has only terminals that are found \
+                 in the text, and those of indentation"
+            )));
         }
         // Where the lexer drops the ends of lines, there are no blocks; brackets are in pairs all the same.
         let pairs = layout;
@@ -210,7 +213,7 @@ impl LexedTables {
             }
             let body = self.network.body(top);
             let moves = self.network.moves(body);
-            fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(moves.len() as u64 + 1)?;
             let mut first = TerminalSet::new();
             let n_known = stack.len();
             for index in moves {

@@ -98,8 +98,7 @@ impl Approximation {
                 all.iter_mut().zip(before).for_each(|(to, from)| *to |= from);
             }
         }
-        fuel.spend(1 + self.before[terminal.index()].len() as u64 / 16)
-            .map_err(|error| InfillError::work(0, error))?;
+        fuel.spend(1 + self.before[terminal.index()].len() as u64 / 16)?;
         let stepped = self.intern(all, fuel)?;
         self.steps_back.insert((terminal, set), stepped);
         Ok(stepped)
@@ -125,8 +124,7 @@ impl Approximation {
                 all[*state as usize / 64] |= 1 << (state % 64);
             }
         }
-        fuel.spend(1 + self.before[terminal.index()].len() as u64 / 16)
-            .map_err(|error| InfillError::work(0, error))?;
+        fuel.spend(1 + self.before[terminal.index()].len() as u64 / 16)?;
         let stepped = self.intern(all, fuel)?;
         self.steps.insert((terminal, set), stepped);
         Ok(stepped)
@@ -170,7 +168,7 @@ impl Approximation {
         if let Some(&known) = self.set_ids.get(&bits) {
             return Ok(known);
         }
-        fuel.spend(bits.len() as u64 * 2).map_err(|error| InfillError::work(0, error))?;
+        fuel.spend(bits.len() as u64 * 2)?;
         let id = StatesId(self.sets.len() as u32);
         self.sets.push(bits.clone());
         self.set_ids.insert(bits, id);
@@ -250,7 +248,7 @@ impl Approximation {
                 automaton.nullable.push(at as u32);
             }
             let moves = network.moves(state);
-            fuel.spend(moves.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(moves.len() as u64 + 1)?;
             for index in moves {
                 let step = network.move_at(index);
                 let behind = automaton.state(rule, step.next);
@@ -284,7 +282,7 @@ impl Approximation {
         let mut before: Vec<FxHashMap<u32, Bits>> = vec![FxHashMap::default(); n_terminals];
         let mut closures: FxHashMap<u32, Bits> = FxHashMap::default();
         for &(from, terminal, to) in &automaton.reads {
-            fuel.spend(n_states as u64 / 64 + 1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(n_states as u64 / 64 + 1)?;
             let closure = closures.entry(from).or_insert_with(|| automaton.closure(&[from])).clone();
             before[terminal.index()]
                 .entry(to)

@@ -14,6 +14,13 @@ enum Opened {
     Brackets,
 }
 
+fn unpaired(rule: &str) -> InfillError {
+    InfillError::grammar(format!(
+        "rule `{rule}` opens a block or a bracket that it does not close, or closes one that it has not opened: for \
+         infilling, a rule must have both (`_INDENT stmt+ _DEDENT`, `\"(\" args \")\"`)"
+    ))
+}
+
 /// Whether each rule closes the blocks and brackets that it opens, and no others.
 ///
 /// # Errors
@@ -29,9 +36,9 @@ pub(crate) fn check_pairs(network: &mut Network, layout: &Layout, fuel: &Fuel) -
             let moves = network.moves(state);
             // What is open is kept by state.
             let n_kept = (before.len() as u64 / 8 + 1) * (moves.len() as u64 + 1);
-            fuel.spend(n_kept).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(n_kept)?;
             if network.is_nullable(state) && !before.is_empty() {
-                return Err(InfillError::unpaired(network.name(rule)));
+                return Err(unpaired(network.name(rule)));
             }
             for index in moves {
                 let step = network.move_at(index);
@@ -41,7 +48,7 @@ pub(crate) fn check_pairs(network: &mut Network, layout: &Layout, fuel: &Fuel) -
                 };
                 let known = opened.get(&step.next);
                 let Some(behind) = behind.filter(|behind| known.is_none_or(|known| known == behind)) else {
-                    return Err(InfillError::unpaired(network.name(rule)));
+                    return Err(unpaired(network.name(rule)));
                 };
                 if known.is_none() {
                     opened.insert(step.next, behind);
@@ -73,7 +80,7 @@ pub(crate) fn rules_in_line(
         let mut stack = vec![body];
         while let Some(state) = stack.pop() {
             let moves = network.moves(state);
-            fuel.spend(1 + moves.len() as u64).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(1 + moves.len() as u64)?;
             for index in moves {
                 let step = network.move_at(index);
                 let reads_on = !network.moves(step.next).is_empty();

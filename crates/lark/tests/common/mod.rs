@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId, Grammar, LexedGrammar, TerminalId};
 use maskwright_lark::{
-    ImportRequest, ImportedGrammar, Indentation, LarkConfig, LarkError, LarkGrammar, parse_lark,
+    ImportRequest, ImportedGrammar, Indentation, LarkConfig, LarkGrammar, SyntaxError, parse_lark,
 };
 use maskwright_lexing::LarkTerminal;
 pub(crate) use text::Checker;
@@ -27,7 +27,7 @@ pub(crate) fn testdata() -> PathBuf {
 }
 
 /// Reads a grammar file; relative imports are read from beside it.
-pub(crate) fn load(path: &Path, indentation: Option<Indentation>) -> Result<LarkGrammar, LarkError> {
+pub(crate) fn load(path: &Path, indentation: Option<Indentation>) -> Result<LarkGrammar, SyntaxError> {
     let text = std::fs::read_to_string(path).unwrap();
     let resolver = |request: &ImportRequest<'_>| {
         let path = Path::new(request.from?).parent()?.join(request.path);

@@ -7,7 +7,7 @@
 use maskwright_automata::{FuelError, Regex};
 use maskwright_grammar::Item;
 use maskwright_json_schema::json_strings;
-use maskwright_lark::{LarkConfig, LarkDialect, LarkError, LexerKind, parse_lark};
+use maskwright_lark::{LarkConfig, LarkDialect, LexerKind, parse_lark};
 use maskwright_syntax::regex::{self, Dialect};
 use maskwright_syntax::{SyntaxError, nearest_name};
 use serde_json::{Map, Value};
@@ -161,7 +161,7 @@ pub(crate) fn tool_text(
 }
 
 /// An error in a grammar of Lark, at `at`.
-fn of_lark(at: &str, definition: &str, error: &LarkError) -> TagError {
+fn of_lark(at: &str, definition: &str, error: &SyntaxError) -> TagError {
     let placed = || format!("line {} column {}: {}", error.line(), error.column(), error.message());
     match (error.is_cancelled(), error.is_limit()) {
         (true, _) => TagError::fuel(at, FuelError::Cancelled),

@@ -86,7 +86,7 @@ impl EngineGrammar {
             let machine = machine.lock();
             let parser = machine.reader.parser();
             let Some(regex) = parser.network.terminals().get(terminal) else { return Ok(None) };
-            parser.shared.automaton(regex, &Fuel::new(parser.shared.limits.compile_fuel))?
+            parser.shared.automaton(regex, &Fuel::new(parser.shared.limits.compile_work))?
         };
         let located = EngineError::in_terminal(&automaton);
         let (mut seen, mut queue) = (Seen::new(), VecDeque::new());

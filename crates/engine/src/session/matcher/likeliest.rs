@@ -11,7 +11,7 @@ use crate::ground::MANY;
 use crate::likeliest::{
     Closure, Finite, Found, IMPOSSIBLE, Paths, PositionScores, Scores, Task, TokenAutomaton, search,
 };
-use crate::{EngineError, Error};
+use crate::{EngineError, Error, ErrorKind};
 use paths::{Reached, Sessions};
 
 /// The most positions.
@@ -140,10 +140,14 @@ impl Matcher {
     ) -> Result<Likeliest, Error> {
         self.check()?;
         if positions.is_empty() {
-            return Err(EngineError::no_positions().into());
+            return Err(Error::message(ErrorKind::Argument, "there are no positions to fill"));
         }
         if positions.len() > MAX_POSITIONS {
-            return Err(EngineError::too_many_positions(positions.len(), MAX_POSITIONS).into());
+            return Err(EngineError::limit(format!(
+                "there are {} positions, more than the limit of {MAX_POSITIONS}",
+                positions.len()
+            ))
+            .into());
         }
         let task = self.task(positions, config, canvas)?;
         // Limits on tokens are part of the task, and a block of a diffusion model is worth the work that it
@@ -259,7 +263,7 @@ impl Matcher {
                 EngineError::max_tokens_too_small(task.max_tokens, least, status)
             }
             _ if left_out > f64::NEG_INFINITY => EngineError::undecided_positions(),
-            _ => EngineError::no_likeliest(),
+            _ => EngineError::without_text("no text of the grammar fits the positions"),
         }
     }
 

@@ -157,10 +157,13 @@ impl Matcher {
 
     fn check_width(&self, words: &[u32]) -> Result<(), EngineError> {
         let needed = mask_words(self.grammar.vocabulary().n_vocab());
-        match words.len() < needed {
-            true => Err(EngineError::mask_too_short(words.len(), needed)),
-            false => Ok(()),
+        let given = words.len();
+        if given < needed {
+            return Err(EngineError::argument(format!(
+                "the mask has {given} words of 32 bits, the vocabulary needs {needed}"
+            )));
         }
+        Ok(())
     }
 
     fn fill_after_end(&mut self, words: &mut [u32]) {

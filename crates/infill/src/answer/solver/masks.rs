@@ -90,7 +90,7 @@ impl Solver {
             self.settle(number, question, position, &mut found)?;
         }
         if meter::is_stopped() {
-            return Err(InfillError::cancelled());
+            return Err(InfillError::Cancelled);
         }
         Ok((found.proven, is_empty(&found.left)))
     }

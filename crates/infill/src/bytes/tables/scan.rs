@@ -129,7 +129,7 @@ impl Tables {
         let mut accepts = false;
         while let Some(state) = stack.pop() {
             for byte in automaton.next_bytes(state).map_err(located)?.iter() {
-                fuel.spend(UNITS_PER_STEP).map_err(|error| InfillError::work(0, error))?;
+                fuel.spend(UNITS_PER_STEP)?;
                 if let Some(next) = automaton.step(state, byte).map_err(located)?
                     && reached.insert(next)
                 {
@@ -160,7 +160,7 @@ impl Tables {
         let mut queue = std::collections::VecDeque::from([start]);
         while let Some(state) = queue.pop_front() {
             for byte in automaton.next_bytes(state).map_err(located)?.iter() {
-                fuel.spend(UNITS_PER_STEP).map_err(|error| InfillError::work(0, error))?;
+                fuel.spend(UNITS_PER_STEP)?;
                 let Some(next) = automaton.step(state, byte).map_err(located)? else { continue };
                 let is_there = match target {
                     Some(key) => automaton.residue_key(next) == key,

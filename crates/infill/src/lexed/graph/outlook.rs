@@ -122,7 +122,7 @@ impl Graph {
         }
         for (out, from) in self.out.iter_mut().zip(reached) {
             let (start, end) = *out;
-            fuel.spend(u64::from(end - start) / 4 + 1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(u64::from(end - start) / 4 + 1)?;
             let mut kept = start as usize;
             for index in start as usize..end as usize {
                 let Edge { to, label, .. } = self.edges[index];

@@ -154,7 +154,7 @@ impl LexedTables {
             .map(|(child, next)| self.part(child, next, fuel))
             .collect::<Result<_, InfillError>>()?;
         let n_listed: usize = parts.iter().map(|part| part.exits.len() + part.ends.len()).sum();
-        fuel.spend(256 + n_listed as u64).map_err(|error| InfillError::work(0, error))?;
+        fuel.spend(256 + n_listed as u64)?;
         Ok((found, parts))
     }
 
@@ -198,7 +198,7 @@ impl LexedTables {
         }
         let found = self.walk(&[node], hypothesis, fuel)?;
         let n_kept: usize = found.ends.values().map(Vec::len).sum();
-        fuel.spend(n_kept as u64 / 4).map_err(|error| InfillError::work(0, error))?;
+        fuel.spend(n_kept as u64 / 4)?;
         let part = Arc::new(Part {
             exits: found.exits.into_iter().map(|(leap, nodes)| (leap, nodes.into())).collect(),
             ends: found.ends.into_iter().map(|(leap, tokens)| (leap, tokens.into())).collect(),
@@ -228,7 +228,7 @@ impl LexedTables {
                 continue;
             }
             let n_children = trie.n_children(node);
-            fuel.spend(4).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(4)?;
             if n_children > 2 {
                 let loops = self.hypotheses.loop_bytes(hypothesis)?;
                 if trie.bytes_below(node).is_subset(&loops) {
@@ -237,7 +237,7 @@ impl LexedTables {
                     continue;
                 }
             }
-            fuel.spend(n_children as u64).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(n_children as u64)?;
             self.read_byte(node, hypothesis, &mut found, &mut stack)?;
         }
         Ok(found)
@@ -268,7 +268,7 @@ impl LexedTables {
         let mut queue = VecDeque::from([hypothesis]);
         while let Some(from) = queue.pop_front() {
             for (_, outcome) in self.hypotheses.all_outcomes(from)? {
-                fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                fuel.spend(1)?;
                 let outcome = self.outcome_counted(outcome, counted)?;
                 match outcome.terminal {
                     None if reached.insert(outcome.next) => queue.push_back(outcome.next),
@@ -309,7 +309,10 @@ impl LexedTables {
     ) -> Result<Outcome, InfillError> {
         let next = self.hypotheses.counted(outcome.next, counted)?;
         if counted.is_some() && !self.hypotheses.is_stretchable(next)? {
-            return Err(InfillError::free_text());
+            return Err(InfillError::argument(
+                "lines of any text may have any width, and the terminal that ends lines here does not take another blank \
+                 wherever it takes one: give the hole a number of tokens, exactly or at most",
+            ));
         }
         Ok(Outcome { next, ..outcome })
     }
@@ -350,7 +353,7 @@ impl LexedTables {
         let mut queue = VecDeque::from([from]);
         while let Some(at) = queue.pop_front() {
             for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
-                fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                fuel.spend(1)?;
                 let outcome = self.outcome_counted(outcome, counted)?;
                 let is_end = outcome.terminal.is_some();
                 let label = self.label(outcome);

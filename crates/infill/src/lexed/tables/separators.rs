@@ -109,7 +109,7 @@ impl LexedTables {
                 }
             }
             for (byte, outcome) in self.hypotheses.all_outcomes(at)? {
-                fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+                fuel.spend(1)?;
                 let outcome = self.outcome_counted(outcome, None)?;
                 let is_ignored = self.label(outcome).is_none();
                 if is_ignored && outcome.next != boundary && !came_from.contains_key(&outcome.next) {
@@ -140,7 +140,7 @@ impl LexedTables {
     fn steps(&mut self, from: &[HypothesisId], byte: u8, fuel: &Fuel) -> Result<Vec<Leap>, InfillError> {
         let mut steps = Vec::new();
         for &at in from {
-            fuel.spend(1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(1)?;
             let number = self.hypotheses.step(at, byte)?;
             steps.extend(
                 self.hypotheses.outcomes(number).iter().map(|&outcome| (self.label(outcome), outcome.next)),

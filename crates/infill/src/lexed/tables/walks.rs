@@ -146,7 +146,7 @@ impl LexedTables {
         let mut seen = FxHashSet::default();
         while let Some((set, at, labels)) = stack.pop() {
             let scan = self.scan(set, at, fuel)?;
-            fuel.spend(scan.ends.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(scan.ends.len() as u64 + 1)?;
             let with = |label: Option<TerminalId>| -> Vec<TerminalId> {
                 labels.iter().copied().chain(label).collect()
             };
@@ -190,7 +190,7 @@ impl LexedTables {
         let mut seen = FxHashSet::default();
         while let Some((set, at, n_read)) = stack.pop() {
             let scan = self.scan(set, at, fuel)?;
-            fuel.spend(scan.ends.len() as u64 + 1).map_err(|error| InfillError::work(0, error))?;
+            fuel.spend(scan.ends.len() as u64 + 1)?;
             let rest = &labels[n_read..];
             for (index, &(label, behind)) in scan.ends.iter().enumerate() {
                 if is_target(behind) && rest.iter().copied().eq(label) {

@@ -192,7 +192,9 @@ impl LexedTables {
             widest = line.max(widest);
         }
         if widest > MAX_COUNTED {
-            return Err(InfillError::too_wide(widest, MAX_COUNTED));
+            return Err(InfillError::argument(format!(
+                "beside any text, lines of {MAX_COUNTED} columns are counted at most, and here one may have {widest}"
+            )));
         }
         // What is known of any text is known for one number, so few of them are best.
         Ok(widest.max(MIN_COUNTED).next_power_of_two())
