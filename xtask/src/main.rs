@@ -113,13 +113,8 @@ enum Research {
 #[allow(clippy::print_stderr, reason = "the last lines of a task that failed")]
 fn main() -> ExitCode {
     // Without a backtrace: what a task has found is the last that it prints.
-    match run(Cli::parse().task) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    let done = run(Cli::parse().task).inspect_err(|error| eprintln!("error: {error:#}"));
+    ExitCode::from(u8::from(done.is_err()))
 }
 
 fn run(task: Task) -> anyhow::Result<()> {
