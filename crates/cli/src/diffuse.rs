@@ -18,9 +18,9 @@ use serde_json::json;
 
 use crate::arguments::{Infill, JsonArgument};
 use crate::grammar::Source;
-use crate::infill::{limits, parts};
 use crate::outcome::{Outcome, print_json, say};
 use crate::progress::waiting;
+use crate::template::{limits, parts};
 use crate::{bytes, input, trace};
 
 /// What `--model` calls the model.

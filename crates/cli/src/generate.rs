@@ -2,23 +2,27 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use maskwright::debug::counted;
-use maskwright::{Matcher, TokenId, Tokenizer, Vocabulary};
+use maskwright::{CompiledGrammar, Matcher, TokenId, Tokenizer};
 use maskwright_decode::{
-    Constraint, FinishReason, GenerateConfig, Generation, GrammarConstraint, LanguageModel, PrefixConstraint,
-    Sampler, SamplerConfig, Unconstrained, branches, generate, text_regions,
+    FinishReason, GenerateConfig, Generation, LanguageModel, Sampler, SamplerConfig, branches, generate,
+    text_regions,
 };
+use maskwright_models::LlamaModel;
 use maskwright_trace::{N_CANDIDATES, Trace};
 use serde_json::{Value, json};
 
 use crate::arguments::{Generate, StrategyArgument};
 use crate::budget::{Start, TokenLimits};
 use crate::grammar::Source;
+use crate::held::Held;
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, note, print_json, say};
 use crate::prompt::{self, Prompt};
+use crate::reading::Reading;
 use crate::search::Search;
 use crate::statistics::Statistics;
 use crate::text_stream::TextWriter;
@@ -51,24 +55,7 @@ fn generate_text(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
     let (mut model, tokenizer) = model::load(&arguments.model, interrupt)?;
-    let prompt = prompt::prepare(arguments, given, model.inner().info(), &tokenizer)?;
-    let (n_prompt, context_length) = (prompt.ids.len(), model.context_length());
-    if n_prompt > context_length {
-        bail!("the prompt has {n_prompt} tokens, the model reads at most {context_length}");
-    }
-    let compile = |source: &Source| source.compile(&tokenizer, Some(interrupt.cancel_token()));
-    let grammar = source.map(compile).transpose()?;
-    let limits = TokenLimits { max_tokens: arguments.max_tokens, context_length };
-    let (prompt, matcher) = match &grammar {
-        None => (prompt, None),
-        Some(grammar) if arguments.no_guarantee => (prompt, Some(Matcher::new(grammar))),
-        Some(grammar) => {
-            let Start { prompt, matcher, remark } = budget::start(grammar, &limits, prompt)?;
-            remark.into_iter().for_each(note);
-            (prompt, Some(matcher))
-        }
-    };
-
+    let (prompt, grammar, matcher) = begin(arguments, source, given, &model, &tokenizer, interrupt)?;
     let is_traced = arguments.trace.is_some() || arguments.color;
     let config = GenerateConfig {
         max_tokens: arguments.max_tokens,
@@ -116,8 +103,8 @@ fn generate_text(
         Some((found, _)) => Statistics::of_search(&generation, prompt.ids.len(), *found),
     };
     if is_traced {
-        let before = traced.as_ref().map(Matcher::fork);
-        let steps = trace::steps(&generation, before, prompt.healed.len(), &tokenizer)?;
+        let steps =
+            trace::steps(&generation, traced.as_ref().map(Matcher::fork), prompt.healed.len(), &tokenizer)?;
         let regions = |matcher: &Matcher| text_regions(matcher, &steps, prompt.healed.len());
         let found = found.as_ref().map(|(_, outcome)| branches(outcome, Some(&tokenizer)));
         let (tree, n_left_out) = found.unwrap_or_default();
@@ -147,6 +134,35 @@ fn generate_text(
         let _ = write!(anstream::stderr(), "{statistics}");
     }
     conclude(&generation, arguments, &held)
+}
+
+/// The prompt, the grammar, and a session whose text fits into what is left of the context.
+fn begin(
+    arguments: &Generate,
+    source: Option<&Source>,
+    given: &str,
+    model: &Reading<LlamaModel>,
+    tokenizer: &Tokenizer,
+    interrupt: &Interrupt,
+) -> anyhow::Result<(Prompt, Option<Arc<CompiledGrammar>>, Option<Matcher>)> {
+    let prompt = prompt::prepare(arguments, given, model.inner().info(), tokenizer)?;
+    let (n_prompt, context_length) = (prompt.ids.len(), model.context_length());
+    if n_prompt > context_length {
+        bail!("the prompt has {n_prompt} tokens, the model reads at most {context_length}");
+    }
+    let compile = |source: &Source| source.compile(tokenizer, Some(interrupt.cancel_token()));
+    let grammar = source.map(compile).transpose()?;
+    let limits = TokenLimits { max_tokens: arguments.max_tokens, context_length };
+    let (prompt, matcher) = match &grammar {
+        None => (prompt, None),
+        Some(grammar) if arguments.no_guarantee => (prompt, Some(Matcher::new(grammar))),
+        Some(grammar) => {
+            let Start { prompt, matcher, remark } = budget::start(grammar, &limits, prompt)?;
+            remark.into_iter().for_each(note);
+            (prompt, Some(matcher))
+        }
+    };
+    Ok((prompt, grammar, matcher))
 }
 
 fn to_json(text: &[u8], reason: FinishReason, is_complete: bool, tokens: &[TokenId], stats: Value) -> Value {
@@ -198,64 +214,6 @@ fn finish_name(reason: FinishReason) -> &'static str {
         FinishReason::MaxTokens => "max_tokens",
         FinishReason::ContextFull => "context_full",
         FinishReason::Cancelled => "interrupted",
-    }
-}
-
-/// What holds the text: a grammar, the end of the prompt that is to be written again, both or nothing.
-pub(crate) enum Held<'v> {
-    Nothing,
-    Prompt(PrefixConstraint<Unconstrained, &'v Vocabulary>),
-    Grammar(PrefixConstraint<GrammarConstraint, &'v Vocabulary>),
-}
-
-impl<'v> Held<'v> {
-    fn new(matcher: Option<Matcher>, prompt: &Prompt, tokenizer: &'v Tokenizer) -> Held<'v> {
-        let (healed, vocabulary) = (prompt.healed.clone(), &**tokenizer.vocabulary());
-        match matcher {
-            Some(matcher) => {
-                let inner = GrammarConstraint::new(matcher, tokenizer);
-                Held::Grammar(PrefixConstraint::new(inner, healed, vocabulary))
-            }
-            None if healed.is_empty() => Held::Nothing,
-            None => {
-                let inner = Unconstrained::new(tokenizer.eos_token_ids().to_vec());
-                Held::Prompt(PrefixConstraint::new(inner, healed, vocabulary))
-            }
-        }
-    }
-
-    pub(crate) fn constraint(&mut self) -> Option<&mut dyn Constraint> {
-        match self {
-            Held::Nothing => None,
-            Held::Prompt(constraint) => Some(constraint),
-            Held::Grammar(constraint) => Some(constraint),
-        }
-    }
-
-    /// Whether the text so far may be the whole text.
-    fn is_accepting(&self) -> bool {
-        match self {
-            Held::Nothing => true,
-            Held::Prompt(constraint) => constraint.is_accepting(),
-            Held::Grammar(constraint) => constraint.is_accepting(),
-        }
-    }
-
-    /// Whether a text that ended for `reason` is complete: in the language or, without a grammar, ended by
-    /// the model.
-    fn is_complete(&self, reason: FinishReason) -> bool {
-        match self {
-            Held::Grammar(_) => self.is_accepting(),
-            Held::Nothing | Held::Prompt(_) => reason.is_complete(),
-        }
-    }
-
-    /// What could have come next.
-    fn expected(&self) -> anyhow::Result<Vec<String>> {
-        Ok(match self {
-            Held::Nothing | Held::Prompt(_) => vec!["any text".to_owned()],
-            Held::Grammar(constraint) => constraint.inner().matcher().expected()?,
-        })
     }
 }
 

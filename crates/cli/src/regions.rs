@@ -10,10 +10,10 @@ use maskwright_decode::{LanguageModel, MiddleTokens, RegionsConfig, Sampler, Sam
 
 use crate::arguments::Infill;
 use crate::grammar::Source;
-use crate::infill::{Checked, Filled, TemplateText, impossible, limits, n_holes};
 use crate::interrupt::Interrupt;
 use crate::outcome::{Failure, Outcome, print_json, say};
 use crate::progress::waiting;
+use crate::template::{Checked, Filled, TemplateText, impossible, limits, n_holes};
 use crate::text_stream::TextWriter;
 use crate::{model, prompt};
 

@@ -15,7 +15,7 @@ use maskwright_decode::{
 };
 
 use crate::arguments::{Generate, StrategyArgument};
-use crate::generate::Held;
+use crate::held::Held;
 use crate::interrupt::Interrupt;
 use crate::outcome::note;
 use crate::progress::Meter;

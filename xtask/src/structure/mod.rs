@@ -39,7 +39,6 @@ use modules::Modules;
 const CIRCLES: &[(&str, usize)] = &[
     ("maskwright", 3),
     ("maskwright-automata", 5),
-    ("maskwright-cli", 3),
     ("maskwright-engine", 2),
     ("maskwright-grammar", 2),
     ("maskwright-infill", 4),
