@@ -38,7 +38,7 @@ use modules::Modules;
 /// The number of files in the largest circle of each crate. A crate that is not here has no circle.
 const CIRCLES: &[(&str, usize)] = &[
     ("maskwright", 3),
-    ("maskwright-automata", 5),
+    ("maskwright-automata", 3),
     ("maskwright-engine", 2),
     ("maskwright-grammar", 2),
     ("maskwright-infill", 4),

@@ -1,20 +1,7 @@
 //! Derivatives: what is left of a residue after one byte.
 
-use std::sync::Arc;
-
-use super::{Arena, EMPTY, EPSILON, NONE, Node, NodeId};
+use super::{Arena, EMPTY, EPSILON, MemberRow, Node, NodeId, UNSEEN};
 use crate::AutomatonError;
-use crate::classes::Classes;
-
-/// The derivatives of one node, by the classes of its own leading bytes.
-pub(super) struct MemberRow {
-    classes: Arc<Classes>,
-    /// By class; [`UNSEEN`] where not asked for yet.
-    next: Box<[NodeId]>,
-}
-
-/// No node has this number: memory ends before.
-const UNSEEN: NodeId = NodeId(NONE);
 
 impl Arena {
     /// The words w with `byte · w` in the language of `node`.

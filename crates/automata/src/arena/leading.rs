@@ -12,19 +12,10 @@
 
 use std::sync::Arc;
 
-use super::{Arena, Node, NodeId};
+use super::{Arena, Leading, Node, NodeId};
 use crate::classes::Classes;
 use crate::meter;
 use crate::{AutomatonError, ByteSet};
-
-/// The sets that the next byte is tested against.
-#[derive(PartialEq, Eq, Hash, Default)]
-pub(super) struct Leading {
-    /// Numbers of sets, sorted and distinct.
-    sets: Vec<u32>,
-    /// Bytes that are tested for alone.
-    singles: ByteSet,
-}
 
 /// Units of work that a set of bytes takes.
 const UNITS_PER_SET: u64 = 1;

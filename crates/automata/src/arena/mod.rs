@@ -38,8 +38,6 @@ use rustc_hash::FxHashMap;
 use crate::classes::Classes;
 use crate::{AutomatonError, ByteSet, Regex, meter};
 
-use derive::MemberRow;
-use leading::Leading;
 use nodes::Nodes;
 
 pub(crate) use words::WordList;
@@ -132,6 +130,25 @@ pub(crate) struct Entry {
 
 /// No number of this kind.
 const NONE: u32 = u32::MAX;
+
+/// The sets that the next byte is tested against.
+#[derive(PartialEq, Eq, Hash, Default)]
+struct Leading {
+    /// Numbers of sets, sorted and distinct.
+    sets: Vec<u32>,
+    /// Bytes that are tested for alone.
+    singles: ByteSet,
+}
+
+/// The derivatives of one node, by the classes of its own leading bytes.
+struct MemberRow {
+    classes: Arc<Classes>,
+    /// By class; [`UNSEEN`] where not asked for yet.
+    next: Box<[NodeId]>,
+}
+
+/// No node has this number: memory ends before.
+const UNSEEN: NodeId = NodeId(NONE);
 
 /// The nodes of one store.
 pub(crate) struct Arena {
