@@ -16,21 +16,10 @@ use maskwright_automata::{ByteSet, Fuel, meter};
 
 use crate::nfa::Program;
 use crate::states::{Cells, Kind, Slots, State, StateLimits, States, slot};
-use crate::{Accept, Choice, Discipline, LexError, LexerTerminal, TerminalSet};
+use crate::{Accept, Choice, Discipline, LexError, LexState, LexerTerminal, TerminalSet};
 
 /// Ids of terminals are less than this.
 const MAX_ID: u32 = 1 << 20;
-
-/// A state of a [`Lexer`], for that lexer only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LexState(pub(crate) u32);
-
-impl LexState {
-    /// The state's number, counted from 0 in the order of making.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// Limits on a [`Lexer`].
 ///

@@ -21,16 +21,16 @@ mod explore;
 mod obligation;
 mod store;
 
-use maskwright_automata::ByteSet;
-use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
+
+use maskwright_automata::ByteSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(crate) use explore::{Reach, slot};
 pub(crate) use obligation::{Cnf, Obligations};
 pub(crate) use store::{Cells, Slots};
 
-use advance::refutes;
-
+use self::obligation::NONE;
 use crate::nfa::{Pc, Program};
 use crate::{Accept, LexError, LexState};
 
@@ -72,6 +72,25 @@ pub(crate) struct Content {
     pub(crate) is_refuted: bool,
     /// Whether no terminal's match refutes another's ([`Choice::Each`](crate::Choice)).
     pub(crate) is_each: bool,
+}
+
+impl Content {
+    /// Whether the guarded match is refuted by what was read: there is a match without obligation, or a
+    /// refuting one that is settled, and no earlier match of its terminal may yet take its place.
+    fn refutes(&self) -> bool {
+        if self.is_refuted {
+            return true;
+        }
+        let mut waiting = FxHashSet::default();
+        self.items.iter().any(|item| match item.kind {
+            Kind::Settled if item.value == 0 => {
+                waiting.insert(item.group);
+                false
+            }
+            Kind::Match | Kind::Settled => item.obligation == NONE && !waiting.contains(&item.group),
+            _ => false,
+        })
+    }
 }
 
 impl Content {
@@ -163,7 +182,7 @@ impl States {
             return Err(LexError::limit("threads in all states", self.limits.max_items));
         }
         let state = State {
-            refutes: refutes(&content),
+            refutes: content.refutes(),
             refutes_at_end: content.is_guard && self.refutes_at_end(&content),
             accepts: accepts.into(),
             content,

@@ -1,6 +1,17 @@
 //! What a lexer is made from and what it answers with.
 
-use crate::{LexState, Pattern};
+use crate::Pattern;
+
+/// A state of a [`Lexer`](crate::Lexer), for that lexer only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LexState(pub(crate) u32);
+
+impl LexState {
+    /// The state's number, counted from 0 in the order of making.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// How a lexer chooses among terminals that match at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -42,7 +42,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("maskwright-engine", 2),
     ("maskwright-grammar", 2),
     ("maskwright-infill", 4),
-    ("maskwright-lexing", 9),
+    ("maskwright-lexing", 2),
     ("maskwright-models", 3),
     ("maskwright-syntax", 2),
     ("maskwright-tags", 3),

@@ -239,7 +239,7 @@ impl States {
         }
         kept.reverse();
         content.items = kept;
-        if content.is_guard && refutes(&content) {
+        if content.is_guard && content.refutes() {
             return Content { is_guard: true, is_refuted: true, ..Content::default() };
         }
         if content.items.is_empty() {
@@ -262,23 +262,6 @@ impl States {
 struct Lists {
     cut: FxHashSet<u32>,
     waiting: FxHashSet<u32>,
-}
-
-/// Whether the guarded match is refuted by what was read: there is a match without obligation, or a refuting
-/// one that is settled, and no earlier match of its terminal may yet take its place.
-pub(super) fn refutes(content: &Content) -> bool {
-    if content.is_refuted {
-        return true;
-    }
-    let mut waiting = FxHashSet::default();
-    content.items.iter().any(|item| match item.kind {
-        Kind::Settled if item.value == 0 => {
-            waiting.insert(item.group);
-            false
-        }
-        Kind::Match | Kind::Settled => item.obligation == NONE && !waiting.contains(&item.group),
-        _ => false,
-    })
 }
 
 fn group_of(program: &Program, terminal: usize) -> u32 {
