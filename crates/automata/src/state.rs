@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A state of an [`Automaton`]: a residue with at least one word. Only good for automata of the store that
-/// made it; [`Automaton::residue_key`] tells states of different stores apart.
+/// A state of an [`Automaton`](crate::Automaton): a residue with at least one word. Only good for automata of
+/// the store that made it; [`residue_key`](crate::Automaton::residue_key) tells states of different stores
+/// apart.
 ///
 /// ```
 /// use maskwright_automata::{Automaton, AutomatonLimits, Fuel, Regex};
@@ -22,7 +23,7 @@ impl StateId {
     }
 }
 
-/// How much one [`Automaton`] may cost, be its store shared or not.
+/// How much one [`Automaton`](crate::Automaton) may cost, be its store shared or not.
 ///
 /// ```
 /// use maskwright_automata::AutomatonLimits;
