@@ -136,7 +136,7 @@ fn generate_text(
     conclude(&generation, arguments, &held)
 }
 
-/// The prompt, the grammar, and a session whose text fits into what is left of the context.
+/// The prompt, the grammar, and a session whose text fits in the rest of the context.
 fn begin(
     arguments: &Generate,
     source: Option<&Source>,

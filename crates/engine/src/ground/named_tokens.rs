@@ -538,8 +538,8 @@ fn tokens_of(set: &TokenSet, vocabulary: &Vocabulary) -> Result<Vec<TokenId>, En
                 if named.is_empty() {
                     let meant = nearest_name(name, vocabulary.names().map(|(_, known)| known));
                     let hint = meant.map(|(_, meant)| format!("did you mean `{meant}`?"));
-                    let unknown = format!("the tokenizer has no token named `{name}`");
-                    let message = hint.as_ref().map_or(unknown.clone(), |hint| format!("{unknown}; {hint}"));
+                    let mut message = format!("the tokenizer has no token named `{name}`");
+                    hint.iter().for_each(|hint| message += &format!("; {hint}"));
                     let place = Place { hint, ..Place::default() };
                     return Err(EngineError::Told(Error::message(ErrorKind::Grammar, message).at(place)));
                 }

@@ -1,7 +1,7 @@
 //! One schema object, read into typed fields.
 //!
 //! The first stage: it checks the form of their values, and refuses or reports those that are not enforced.
-//! What is known of a keyword without its value is in `keyword.rs`.
+//! `source/keyword.rs` has what does not depend on the value.
 
 use maskwright_automata::Regex;
 use serde_json::{Map, Number, Value};
@@ -76,6 +76,8 @@ pub(crate) enum Exclusive {
     Flag(bool),
     Bound(Decimal),
 }
+
+const NOT_ENFORCED: &str = "this keyword is not enforced";
 
 impl<'a> Graph<'a> {
     /// Reads one schema object.
@@ -179,7 +181,9 @@ impl<'a> Graph<'a> {
                     "draft 3 is not supported; drafts 4, 6, 7, 2019-09 and 2020-12 are",
                 )?;
             }
-            _ => debug_assert_ne!(known.role, Role::Constraint, "`{name}` is read"),
+            // A row without an arm is not enforced, and never silently.
+            _ if known.role == Role::Constraint => return self.refuse(place, name, NOT_ENFORCED),
+            _ => {}
         }
         if known.role == Role::Constraint {
             read.constrains |= known.types != Types::ALL || name == "type";
@@ -199,7 +203,7 @@ impl<'a> Graph<'a> {
         if let Some(name) =
             of_draft_3.into_iter().find(|&name| name == keyword && self.draft == Draft::Draft3)
         {
-            let message = "this keyword is not enforced".into();
+            let message = NOT_ENFORCED.into();
             return Err(self.error(place, Some(name), Kind::Unsupported { message }));
         }
         self.note_annotation(place, keyword);

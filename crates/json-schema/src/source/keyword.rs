@@ -1,5 +1,5 @@
-//! The keywords of JSON Schema, one row for each: the draft that brought it, the types of which it may refuse
-//! a value, the schemas it holds.
+//! The keywords of JSON Schema, a row each: its first draft, the types whose values it may refuse, and the
+//! schemas in its value.
 //!
 //! To add a keyword that has an effect: a row here, a field and an arm in `graph/keywords.rs`, and what it
 //! means in `graph/read.rs`.
@@ -11,13 +11,13 @@ use rustc_hash::FxHashMap;
 use crate::source::draft::Draft;
 use crate::source::json_types::Types;
 
-/// What is known of a keyword without its value.
+/// What does not depend on a keyword's value.
 pub(crate) struct Keyword {
     pub(crate) name: &'static str,
-    /// The draft that brought it; the earliest also for those that all drafts have.
+    /// Its first draft; draft 3 stands for all.
     pub(crate) since: Draft,
     pub(crate) role: Role,
-    /// The types of which it may refuse a value.
+    /// The types whose values it may refuse.
     pub(crate) types: Types,
     pub(crate) holds: Holds,
     /// Whether it evaluates properties or items, by itself or by a schema below it.
@@ -152,18 +152,18 @@ impl Keyword {
         BY_NAME.get(name).copied()
     }
 
-    /// The names of those that have an effect on the texts.
+    /// The names of the keywords that change which texts are valid.
     pub(crate) fn names_with_effect() -> impl Iterator<Item = &'static str> {
         let has_effect = |keyword: &&Keyword| matches!(keyword.role, Role::Constraint | Role::Place);
         KEYWORDS.iter().filter(has_effect).map(|keyword| keyword.name)
     }
 
-    /// The draft that brought a keyword; the earliest for those that are none.
+    /// The first draft of a keyword; draft 3 if the name is no keyword.
     pub(crate) fn draft_of(name: &str) -> Draft {
         Keyword::named(name).map_or(Draft::Draft3, |keyword| keyword.since)
     }
 
-    /// The types of which a keyword may refuse a value.
+    /// The types whose values a keyword may refuse; all if the name is no keyword.
     pub(crate) fn types_of(name: &str) -> Types {
         Keyword::named(name).map_or(ALL, |keyword| keyword.types)
     }
