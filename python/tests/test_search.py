@@ -11,7 +11,7 @@ import pytest
 TOKENS = [b"a", b"b", b"ab", b"ba", b"</s>", b"c"]
 TOKENIZER = maskwright.Tokenizer.from_tokens(TOKENS, eos_token_ids=[4])
 COMPILER = maskwright.Compiler(TOKENIZER)
-STRATEGIES = ["best-of", "beam", "mcts", "likeliest", "smc", "asap"]
+STRATEGIES = ["best-of", "beam", "mcts", "likeliest", "smc"]
 
 
 def probabilities(sequence):

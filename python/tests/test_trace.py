@@ -114,7 +114,7 @@ def test_a_search_shows_its_tree(grammar):
         return np.stack([np.sin(np.arange(257) * (len(ids) + 1)) for ids in sequences])
 
     matcher = Matcher(grammar, max_tokens=12)
-    for strategy in ["best-of", "beam", "mcts", "likeliest", "smc", "asap"]:
+    for strategy in ["best-of", "beam", "mcts", "likeliest", "smc"]:
         best = matcher.search(logits_fn, [1], strategy=strategy, tries=4, trace=trace)[0]
         assert len(trace) == len(best.token_ids)
         page = trace.html()

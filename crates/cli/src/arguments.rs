@@ -336,7 +336,7 @@ pub(crate) struct Generate {
     /// How the text is found. Options that a strategy has no use for are refused
     #[arg(long, value_name = "HOW", default_value = "sample", help_heading = "Decoding")]
     pub(crate) strategy: StrategyArgument,
-    /// How many texts or steps --strategy tries [default: best-of, beam, asap 10; smc 16; mcts 20 for each
+    /// How many texts or steps --strategy tries [default: best-of, beam 10; smc 16; mcts 20 for each
     /// token; likeliest 1000 beginnings]. More tries find better texts and take longer
     #[arg(long, value_name = "N", help_heading = "Decoding")]
     pub(crate) tries: Option<NonZeroUsize>,
@@ -364,7 +364,7 @@ pub(crate) struct Generate {
 #[derive(Args, Clone, Copy)]
 pub(crate) struct SamplingArguments {
     /// How freely tokens are drawn: logits are divided by it; 0 always takes the likeliest [default: 0.8;
-    /// with the strategies smc and asap: 1]. The defaults of --temperature, --top-k and --top-p suit small
+    /// with the strategy smc: 1]. The defaults of --temperature, --top-k and --top-p suit small
     /// models; with `--temperature 1 --top-k 0 --top-p 1` tokens are drawn by the model's own probabilities
     #[arg(long, value_name = "T", help_heading = "Decoding", allow_negative_numbers = true)]
     pub(crate) temperature: Option<f32>,
@@ -432,9 +432,6 @@ pub(crate) enum StrategyArgument {
     /// Draw a text as if the model wrote freely and only valid texts were kept. (`sample` can end in texts
     /// that the model finds unlikely.) Uses several texts side by side (--temperature, --seed)
     Smc,
-    /// The same aim as smc, with one text after another. Each text learns from the earlier ones. Less memory,
-    /// more time (--temperature, --seed)
-    Asap,
 }
 
 /// Say whether a text is in the language, and if not, where it leaves it and what was expected there

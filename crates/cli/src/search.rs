@@ -1,4 +1,4 @@
-//! `generate --strategy best-of|beam|mcts|likeliest|smc|asap`: tries many texts, and writes one at the end.
+//! `generate --strategy best-of|beam|mcts|likeliest|smc`: tries many texts, and writes one at the end.
 //!
 //! A search knows its text only when it is done, so nothing is streamed. A bar, or a line every few seconds,
 //! tells how far it is, and Ctrl-C ends it with the best text so far.
@@ -50,12 +50,10 @@ fn doubt(proof: Proof) -> Option<&'static str> {
 /// Refuses options of sampling that the strategy has no use for. The greedy one takes them as `sample` at
 /// temperature 0 does.
 fn refuse_useless(arguments: &Generate) -> anyhow::Result<()> {
-    use StrategyArgument::{Asap, BestOf, Greedy, Sample, Smc};
+    use StrategyArgument::{BestOf, Greedy, Sample, Smc};
     for option in arguments.sampling.given() {
         let (uses, names): (&[StrategyArgument], _) = match option {
-            "--temperature" | "--seed" => {
-                (&[Greedy, Sample, BestOf, Smc, Asap], "sample, best-of, smc or asap")
-            }
+            "--temperature" | "--seed" => (&[Greedy, Sample, BestOf, Smc], "sample, best-of or smc"),
             _ => (&[Greedy, Sample, BestOf], "sample or best-of"),
         };
         if !uses.contains(&arguments.strategy) {
@@ -73,7 +71,7 @@ impl Search {
     pub(crate) fn of(arguments: &Generate) -> anyhow::Result<Option<Search>> {
         refuse_useless(arguments)?;
         let mut sampler = SamplerConfig::from(arguments.sampling);
-        if matches!(arguments.strategy, StrategyArgument::Smc | StrategyArgument::Asap) {
+        if arguments.strategy == StrategyArgument::Smc {
             // They are true to the model's own probabilities.
             sampler.temperature = arguments.sampling.temperature.unwrap_or(1.0);
         }
@@ -81,12 +79,12 @@ impl Search {
         let search = name.and_then(|name| Strategy::named(name.get_name(), arguments.tries, sampler));
         let Some(search) = search else {
             if arguments.tries.is_some() {
-                bail!("--tries goes with --strategy best-of, beam, mcts, likeliest, smc or asap");
+                bail!("--tries goes with --strategy best-of, beam, mcts, likeliest or smc");
             }
             return Ok(None);
         };
         if arguments.sampling.temperature == Some(0.0)
-            && matches!(search, Strategy::BestOf(_) | Strategy::Particles(_) | Strategy::Adaptive(_))
+            && matches!(search, Strategy::BestOf(_) | Strategy::Particles(_))
         {
             bail!(
                 "--temperature is 0, so all texts would be the same: this strategy draws at random and needs a \
@@ -124,7 +122,7 @@ impl Search {
         let SearchOutcome { n_model_tokens, is_cancelled, .. } = outcome;
         let best = outcome.best().cloned().expect("every search returns a text, if only an empty one");
         if is_cancelled && best.is_complete() {
-            let is_drawn = matches!(self.0, Strategy::Particles(_) | Strategy::Adaptive(_));
+            let is_drawn = matches!(self.0, Strategy::Particles(_));
             note(if is_drawn { "this is the text so far" } else { "this is the best text so far" });
         } else if let Some(doubt) = proof.and_then(doubt).filter(|_| !is_cancelled) {
             note(format_args!("another text may be likelier: {doubt}"));
@@ -171,7 +169,6 @@ impl Search {
         let unit = match self.0 {
             Strategy::BestOf(_) | Strategy::Beam(_) | Strategy::Tree(_) | Strategy::Particles(_) => "tokens",
             Strategy::Likeliest(_) => "beginnings of texts",
-            Strategy::Adaptive(_) => "texts",
         };
         let mut meter = Meter::at_most("searching", unit);
         let mut last =

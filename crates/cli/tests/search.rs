@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use common::{Run, maskwright, stories};
 use regex::Regex;
 
-const SEARCHES: [&str; 6] = ["best-of", "beam", "mcts", "likeliest", "smc", "asap"];
+const SEARCHES: [&str; 5] = ["best-of", "beam", "mcts", "likeliest", "smc"];
 
 /// Those that draw at random.
-const DRAWN: [&str; 3] = ["best-of", "smc", "asap"];
+const DRAWN: [&str; 2] = ["best-of", "smc"];
 
 const PATTERN: &str = "(he|she|it) (ran|sat)[.!]";
 
@@ -58,10 +58,10 @@ fn samples_differ_by_seed() {
     }
 }
 
-/// With the temperature of `sample`, 0.8, `smc` and `asap` were not true to the model.
+/// With the temperature of `sample`, 0.8, `smc` was not true to the model.
 #[test]
 fn what_is_true_to_the_model_is_drawn_at_temperature_1() {
-    for (strategy, default, other) in [("smc", "1", "0.8"), ("asap", "1", "0.8"), ("best-of", "0.8", "1")] {
+    for (strategy, default, other) in [("smc", "1", "0.8"), ("best-of", "0.8", "1")] {
         let (mut n_equal, mut n_different) = (0, 0);
         for seed in ["0", "1", "2", "3", "4", "5", "6", "7"] {
             // One text, which is what was drawn.
@@ -119,19 +119,18 @@ fn statistics_of_a_search_are_those_that_it_has() {
 fn what_a_strategy_has_no_use_for_is_refused() {
     for (strategy, more, parts) in [
         ("beam", ["--top-k", "3"], ["--top-k goes with --strategy", " sample or best-of\n"]),
-        ("asap", ["--top-p", "0.5"], ["--top-p goes with --strategy", " sample or best-of\n"]),
+        ("smc", ["--top-p", "0.5"], ["--top-p goes with --strategy", " sample or best-of\n"]),
         ("smc", ["--min-p", "0.5"], ["--min-p goes with --strategy", " sample or best-of\n"]),
-        ("mcts", ["--seed", "1"], ["--seed goes with --strategy", " sample, best-of, smc or asap\n"]),
+        ("mcts", ["--seed", "1"], ["--seed goes with --strategy", " sample, best-of or smc\n"]),
         (
             "likeliest",
             ["--temperature", "1"],
-            ["--temperature goes with --strategy", " sample, best-of, smc or asap\n"],
+            ["--temperature goes with --strategy", " sample, best-of or smc\n"],
         ),
         ("greedy", ["--tries", "3"], ["--tries goes with", "best-of"]),
         ("sample", ["--tries", "3"], ["--tries goes with", "best-of"]),
         ("beam", ["--tries", "0"], ["--tries", "zero"]),
         ("smc", ["--temperature", "0"], ["--temperature is 0", "above 0"]),
-        ("asap", ["--temperature", "0"], ["--temperature is 0", "above 0"]),
         ("best-of", ["--temperature", "0"], ["--temperature is 0", "above 0"]),
     ] {
         let arguments = ["generate", "--model", "no-such-model", "-p", "x", "--strategy", strategy];

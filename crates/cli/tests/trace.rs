@@ -53,7 +53,7 @@ fn a_search_is_shown_as_a_tree() {
     let Some(model) = shared("models/stories260K/stories260K-f32.gguf") else { return };
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("tree.html").display().to_string();
-    for strategy in ["best-of", "beam", "mcts", "likeliest", "smc", "asap"] {
+    for strategy in ["best-of", "beam", "mcts", "likeliest", "smc"] {
         let run = ["generate", "--model", &model, "--regex", "(Once|The) [a-z ]{3,9}\\.", "-p", "A story."];
         let run = [&run[..], &["--strategy", strategy, "--tries", "4", "--max-tokens", "12"]].concat();
         let traced = maskwright(&[&run[..], &["--trace", &page, "--color"]].concat()).exits(0);

@@ -10,7 +10,7 @@
 //! * [`Sampler`]: greedy or sampling with temperature, top-k, top-p and min-p, the same for a seed
 //!   everywhere.
 //! * [`generate()`]: the loop, with jump-forward over forced tokens, cancellation and statistics.
-//! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`], [`adaptive_samples`]:
+//! * [`beam_search`], [`tree_search`], [`most_likely`], [`best_of`], [`particles()`]:
 //!   searches over many texts, each returned with its likelihood.
 //! * [`fill_canvases`]: masked diffusion over a [`DiffusionModel`]; [`fill_regions`]: holes filled by a
 //!   causal model.
@@ -59,9 +59,9 @@ pub use random_model::RandomModel;
 pub use regions::{FilledRegion, MiddleTokens, RegionsConfig, fill_regions};
 pub use sampler::{Sampler, SamplerConfig};
 pub use search::{
-    AdaptiveConfig, BeamConfig, BestOfConfig, ExploredToken, Hypothesis, MostLikely, MostLikelyConfig,
-    OnProgress, Particles, ParticlesConfig, Progress, Proof, SearchConfig, SearchOutcome, Strategy,
-    TreeSearchConfig, adaptive_samples, beam_search, best_of, most_likely, particles, tree_search,
+    BeamConfig, BestOfConfig, ExploredToken, Hypothesis, MostLikely, MostLikelyConfig, OnProgress, Particles,
+    ParticlesConfig, Progress, Proof, SearchConfig, SearchOutcome, Strategy, TreeSearchConfig, beam_search,
+    best_of, most_likely, particles, tree_search,
 };
 pub use statistics::{StepStatistics, Summary};
 pub use traced::{asked_step, branches, chosen_step, text_regions, visible_text};

@@ -164,11 +164,11 @@ impl Reader {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask(&mut self, config: ConfigId) -> Result<MaskWithin, EngineError> {
+    pub(crate) fn mask_of_config(&mut self, config: ConfigId) -> Result<MaskWithin, EngineError> {
         match self {
-            Reader::Bytes(reader) => Ok((reader.mask(config)?, MaskStatus::Exact)),
+            Reader::Bytes(reader) => Ok((reader.mask_of_config(config)?, MaskStatus::Exact)),
             Reader::Lexed { lexed, parser } => {
-                let mask = lexed.mask(parser, config)?;
+                let mask = lexed.mask_of_config(parser, config)?;
                 Ok((mask.form, if mask.is_exact { MaskStatus::Exact } else { MaskStatus::Bound }))
             }
         }

@@ -996,7 +996,7 @@ class Matcher:
         logits_fn: Callable[[list[list[int]]], Any],
         prompt_ids: Sequence[int],
         *,
-        strategy: Literal["best-of", "beam", "mcts", "likeliest", "smc", "asap"] = "beam",
+        strategy: Literal["best-of", "beam", "mcts", "likeliest", "smc"] = "beam",
         tries: int | None = None,
         temperature: float = 1.0,
         seed: int = 0,
@@ -1010,8 +1010,8 @@ class Matcher:
           `prompt_ids`; returns the logits after each, as an array or tensor of shape (sequences, vocabulary).
           It may keep what it computed.
         * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples; "likeliest", the text of the
-          greatest probability; "smc" and "asap", samples that are true to the model's own probabilities among
-          the texts of the grammar.
+          greatest probability; "smc", samples that are true to the model\'s own probabilities among the
+          texts of the grammar.
         * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
         * `temperature` and `seed` are for the strategies that draw at random.
         * `trace`: a Trace, which then shows what the search tried.

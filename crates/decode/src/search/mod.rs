@@ -10,16 +10,14 @@
 //! * [`tree_search`]: Monte Carlo tree search with greedy rollouts.
 //! * [`most_likely()`]: the likeliest text of all, with a proof where the search comes to its end.
 //! * [`best_of()`]: samples, the likeliest first.
-//! * [`particles()`]: samples and weights, by sequential Monte Carlo; [`adaptive_samples`]: one sample after
-//!   the other, each from a better estimate. Both approach the model's own distribution, given the language,
-//!   which masking each token alone does not.
+//! * [`particles()`]: samples and weights, by sequential Monte Carlo. They approach the model's own
+//!   distribution, given the language, which masking each token alone does not.
 //!
 //! Costs are counted in tokens that the model reads; masks and searching are small beside it.
 //!
 //! Forced tokens are not jumped over: a likelihood needs the model's word on them too, and one token that the
 //! mask allows may be another than the forced spelling. Programs that offer them by name take a [`Strategy`].
 
-mod adaptive;
 mod beam;
 mod best_of;
 mod driver;
@@ -33,7 +31,6 @@ mod tree;
 
 use std::ops::ControlFlow;
 
-pub use adaptive::{AdaptiveConfig, adaptive_samples};
 pub use beam::{BeamConfig, beam_search};
 pub use best_of::{BestOfConfig, best_of};
 pub use explored::ExploredToken;
@@ -154,7 +151,7 @@ pub(crate) fn by_key(left: (bool, f64), right: (bool, f64)) -> std::cmp::Orderin
 pub struct Progress<'a> {
     /// How much is done, in the unit of the strategy: tokens of the texts in progress ([`beam_search`],
     /// [`best_of()`], [`particles()`]), tokens that are decided ([`tree_search`]), prefixes
-    /// ([`most_likely()`]), texts ([`adaptive_samples`]).
+    /// ([`most_likely()`]).
     pub n_done: usize,
     /// The most it can become. Most searches end earlier.
     pub n_total: usize,

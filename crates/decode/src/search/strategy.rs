@@ -5,9 +5,8 @@ use std::num::NonZeroUsize;
 use maskwright_vocabulary::TokenId;
 
 use super::{
-    AdaptiveConfig, BeamConfig, BestOfConfig, MostLikelyConfig, OnProgress, ParticlesConfig, SearchConfig,
-    SearchOutcome, TreeSearchConfig, adaptive_samples, beam_search, best_of, most_likely, particles,
-    tree_search,
+    BeamConfig, BestOfConfig, MostLikelyConfig, OnProgress, ParticlesConfig, SearchConfig, SearchOutcome,
+    TreeSearchConfig, beam_search, best_of, most_likely, particles, tree_search,
 };
 use crate::{Constraint, DecodeError, LanguageModel, SamplerConfig};
 
@@ -31,8 +30,6 @@ pub enum Strategy {
     Likeliest(MostLikelyConfig),
     /// [`particles()`].
     Particles(ParticlesConfig),
-    /// [`adaptive_samples`].
-    Adaptive(AdaptiveConfig),
 }
 
 /// Whether a text is known to be the likeliest.
@@ -48,11 +45,11 @@ pub enum Proof {
 
 impl Strategy {
     /// The names there are.
-    pub const NAMES: [&'static str; 6] = ["best-of", "beam", "mcts", "likeliest", "smc", "asap"];
+    pub const NAMES: [&'static str; 5] = ["best-of", "beam", "mcts", "likeliest", "smc"];
 
     /// The search of a name, with `tries` texts, beams, trials, beginnings of texts or particles; by default
-    /// as many as its configuration has. `sampler` is for those that draw at random; `smc` and `asap` take
-    /// its temperature and seed.
+    /// as many as its configuration has. `sampler` is for those that draw at random; `smc` takes its
+    /// temperature and seed.
     #[must_use]
     pub fn named(name: &str, tries: Option<NonZeroUsize>, sampler: SamplerConfig) -> Option<Strategy> {
         let tries = |default: usize| tries.map_or(default, NonZeroUsize::get);
@@ -77,10 +74,6 @@ impl Strategy {
                 let default = ParticlesConfig::default();
                 let n_particles = tries(default.n_particles);
                 Strategy::Particles(ParticlesConfig { n_particles, temperature, seed, ..default })
-            }
-            "asap" => {
-                let n_texts = tries(AdaptiveConfig::default().n_texts);
-                Strategy::Adaptive(AdaptiveConfig { n_texts, temperature, seed })
             }
             _ => return None,
         })
@@ -115,9 +108,6 @@ impl Strategy {
             Strategy::Particles(config) => {
                 particles(model, constraint, prompt_ids, search, config, on_progress)
                     .map(|found| found.outcome)
-            }
-            Strategy::Adaptive(config) => {
-                adaptive_samples(model, constraint, prompt_ids, search, config, on_progress)
             }
         };
         outcome.map(|outcome| (outcome, None))

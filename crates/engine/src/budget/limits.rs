@@ -87,16 +87,16 @@ impl LimitsMemo {
     ///
     /// # Errors
     /// As [`least`](LimitsMemo::least).
-    pub(crate) fn mask(
+    pub(crate) fn limited_mask(
         &mut self,
         reader: &mut Reader,
         config: ConfigId,
         n_left: u32,
     ) -> Result<Option<MaskWithin>, EngineError> {
         match reader {
-            Reader::Bytes(reader) => self.bytes.mask(reader, config, n_left),
+            Reader::Bytes(reader) => self.bytes.limited_mask(reader, config, n_left),
             Reader::Lexed { lexed, parser } => self.ask_lexed(lexed, parser, |budget, states, parser| {
-                budget.mask(states, parser, config, n_left)
+                budget.limited_mask(states, parser, config, n_left)
             }),
         }
     }

@@ -169,7 +169,7 @@ impl ByteLimits {
     ///
     /// # Errors
     /// As [`least`](ByteLimits::least).
-    pub(crate) fn mask(
+    pub(crate) fn limited_mask(
         &mut self,
         reader: &mut BytesReader,
         config: ConfigId,
@@ -188,7 +188,7 @@ impl ByteLimits {
         if profile.most().is_some_and(|most| most < n_left) {
             return Ok(None);
         }
-        let mask = profile.mask(n_left, reader.parser.shared.vocabulary.n_words());
+        let mask = profile.tokens_within(n_left, reader.parser.shared.vocabulary.n_words());
         let status = match is_only_text(reader, config)? {
             true => MaskStatus::Exact,
             false => MaskStatus::Bound,

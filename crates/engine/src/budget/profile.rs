@@ -26,7 +26,7 @@ impl Profile {
     }
 
     /// The tokens after which fewer than `n_left` tokens complete the text.
-    pub(crate) fn mask(&self, n_left: u32, n_words: usize) -> MaskForm {
+    pub(crate) fn tokens_within(&self, n_left: u32, n_words: usize) -> MaskForm {
         let mut mask = MaskBuilder::new(n_words);
         for (_, group) in self.groups.iter().take_while(|&&(cost, _)| cost < n_left) {
             mask.union(group);

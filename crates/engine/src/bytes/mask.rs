@@ -74,7 +74,7 @@ impl BytesReader {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask(&mut self, config: ConfigId) -> Result<Arc<MaskForm>, EngineError> {
+    pub(crate) fn mask_of_config(&mut self, config: ConfigId) -> Result<Arc<MaskForm>, EngineError> {
         if !self.parser.shared.options.use_memo {
             self.parser.begin_work()?;
             return Ok(Arc::new(self.compute_mask(config)?));

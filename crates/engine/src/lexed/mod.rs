@@ -99,8 +99,8 @@ impl Lexed {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask(&mut self, parser: &mut Parser, config: ConfigId) -> Result<LexedMask, EngineError> {
-        self.masks.mask(&mut self.states, parser, config)
+    pub(crate) fn mask_of_config(&mut self, parser: &mut Parser, config: ConfigId) -> Result<LexedMask, EngineError> {
+        self.masks.mask_of_config(&mut self.states, parser, config)
     }
 
     /// The ways to read `text`; empty if no text of the language begins with it.

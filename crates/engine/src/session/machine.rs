@@ -9,6 +9,7 @@ use maskwright_grammar::{Network, Watch, Watching};
 use maskwright_vocabulary::{TokenId, symbol_text};
 use rustc_hash::FxHashSet;
 
+use super::answerer::{Answerer, Unwatched};
 use super::state::State;
 use crate::EngineError;
 use crate::budget::LimitsMemo;
@@ -96,11 +97,17 @@ impl Machine {
         self.reader.parser().network.watched().map(|watched| watched.watch.start())
     }
 
-    /// The grammar's watch at work; such grammars are over bytes.
-    fn watcher(&mut self) -> Option<Watcher<'_>> {
+    /// Asks the grammar's watch, if it has one, and else the grammar alone.
+    fn ask<T>(&mut self, ask: impl FnOnce(&mut dyn Answerer) -> T) -> T {
         let Machine { reader, limits, watch: memo, .. } = self;
-        let reader = reader.bytes()?;
-        Some(Watcher { reader, limits: &mut limits.bytes, memo })
+        let is_watched = reader.parser().network.watched().is_some();
+        match reader {
+            // Watches work over bytes only.
+            Reader::Bytes(reader) if is_watched => {
+                ask(&mut Watcher { reader, limits: &mut limits.bytes, memo })
+            }
+            reader => ask(&mut Unwatched { reader, limits }),
+        }
     }
 
     /// The state after a token, read in each of its ways; `None` if no text goes on so.
@@ -162,31 +169,17 @@ impl Machine {
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn advance(&mut self, state: &State, bytes: &[u8]) -> Result<(usize, State), EngineError> {
-        let (n_viable, next) = if let Some(place) = state.place()
-            && let Some(mut watcher) = self.watcher()
-        {
-            let (n_viable, place) = watcher.advance(&place, bytes)?;
-            (n_viable, State { config: place.config, watching: Some(place.watching), ..state.clone() })
-        } else {
-            let (n_viable, config) = self.reader.advance(state.config, bytes)?;
-            (n_viable, State { config, ..state.clone() })
-        };
+        let read = self.ask(|answerer| answerer.advance(state, bytes));
         self.trim();
-        Ok((n_viable, next))
+        read
     }
 
     /// The mask of a state without a limit on tokens.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask_at(&mut self, state: &State) -> Result<MaskWithin, EngineError> {
-        let mask = if let Some(watching) = &state.watching
-            && let Some(mut watcher) = self.watcher()
-        {
-            watcher.mask(state.config, watching)
-        } else {
-            self.reader.mask(state.config)
-        };
+    pub(crate) fn unlimited_mask(&mut self, state: &State) -> Result<MaskWithin, EngineError> {
+        let mask = self.ask(|answerer| answerer.unlimited_mask(state));
         self.trim();
         mask
     }
@@ -206,17 +199,8 @@ impl Machine {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask_within(&mut self, state: &State, n_left: u32) -> Result<MaskWithin, EngineError> {
-        let mask = if let Some(watching) = &state.watching
-            && let Some(mut watcher) = self.watcher()
-        {
-            watcher.mask_within(state.config, watching, n_left)
-        } else {
-            match self.limits.mask(&mut self.reader, state.config, n_left)? {
-                Some(mask) => Ok(mask),
-                None => return self.mask_at(state),
-            }
-        };
+    pub(crate) fn limited_mask(&mut self, state: &State, n_left: u32) -> Result<MaskWithin, EngineError> {
+        let mask = self.ask(|answerer| answerer.limited_mask(state, n_left));
         self.trim();
         mask
     }
@@ -224,7 +208,7 @@ impl Machine {
     /// The mask with `n_left` tokens left, if the limit is far and the mask without it is known.
     ///
     /// # Errors
-    /// As [`mask_at`](Machine::mask_at).
+    /// As [`unlimited_mask`](Machine::unlimited_mask).
     pub(crate) fn mask_if_far(
         &mut self,
         state: &State,
@@ -234,7 +218,7 @@ impl Machine {
         let far = &mut limits.bytes.far;
         let Some(reader) = reader.bytes().filter(|_| far.is_known()) else { return Ok(None) };
         match far.is_far(&mut reader.parser, state.config, state.watching.as_deref(), n_left) {
-            true => self.mask_at(state).map(Some),
+            true => self.unlimited_mask(state).map(Some),
             false => Ok(None),
         }
     }
@@ -285,12 +269,7 @@ impl Machine {
     /// # Errors
     /// If a limit is reached before any completion is found.
     pub(crate) fn least_at(&mut self, state: &State) -> Result<(u32, TokenCountStatus), EngineError> {
-        if let Some(place) = state.place()
-            && let Some(mut watcher) = self.watcher()
-        {
-            return watcher.least(&place);
-        }
-        self.limits.least(&mut self.reader, state.config)
+        self.ask(|answerer| answerer.least(state))
     }
 
     /// Whether at most `n_left` tokens complete the text, EOS included; `None` if no such completion is
@@ -299,12 +278,7 @@ impl Machine {
     /// # Errors
     /// As [`least_at`](Machine::least_at).
     pub(crate) fn fits(&mut self, state: &State, n_left: u32) -> Result<Option<bool>, EngineError> {
-        if let Some(place) = state.place()
-            && let Some(mut watcher) = self.watcher()
-        {
-            return watcher.fits(&place, n_left);
-        }
-        self.limits.fits(&mut self.reader, state.config, n_left)
+        self.ask(|answerer| answerer.fits(state, n_left))
     }
 
     /// Tokens that complete the text, without one for its end, as many as [`least_at`](Machine::least_at)
@@ -313,12 +287,7 @@ impl Machine {
     /// # Errors
     /// As [`least_at`](Machine::least_at).
     pub(crate) fn way(&mut self, state: &State) -> Result<Option<Vec<TokenId>>, EngineError> {
-        if let Some(place) = state.place()
-            && let Some(mut watcher) = self.watcher()
-        {
-            return watcher.way(&place);
-        }
-        self.limits.way(&mut self.reader, state.config)
+        self.ask(|answerer| answerer.way(state))
     }
 
     /// A completion within `n_left` tokens, EOS included, after a token that is read in one way alone: as

@@ -3,6 +3,7 @@
 //! A [`Compiler`] makes an [`EngineGrammar`]. Its sessions, each a [`Matcher`], share one `Machine` behind a
 //! lock.
 
+mod answerer;
 mod compiler;
 mod engine_grammar;
 pub mod inspect;

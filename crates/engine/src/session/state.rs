@@ -88,9 +88,9 @@ impl State {
         (self.config, self.within, watching)
     }
 
-    /// Where the sequence stands, if the grammar has a watch.
-    pub(crate) fn place(&self) -> Option<Place> {
-        let watching = self.watching.clone()?;
-        Some(Place { config: self.config, watching })
+    /// Where the sequence stands, of a grammar with a watch.
+    pub(crate) fn place(&self) -> Place {
+        let watching = self.watching.clone().expect("a session of a watched grammar begins with its watch");
+        Place { config: self.config, watching }
     }
 }

@@ -112,17 +112,15 @@ impl Watcher<'_> {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask_within(
+    pub(crate) fn limited_watched_mask(
         &mut self,
-        config: ConfigId,
-        watching: &Arc<dyn Watching>,
+        place: &Place,
         n_left: u32,
     ) -> Result<MaskWithin, EngineError> {
-        if self.limits.far.is_far(&mut self.reader.parser, config, Some(&**watching), n_left) {
-            return self.mask(config, watching);
+        if self.limits.far.is_far(&mut self.reader.parser, place.config, Some(&*place.watching), n_left) {
+            return self.watched_mask(place);
         }
         self.reader.parser.begin_work()?;
-        let place = &Place { config, watching: watching.clone() };
         let vocabulary = self.reader.parser.shared.vocabulary.clone();
         let n_words = vocabulary.n_words();
         let Some(admitted) = self.admitted(place)? else {
@@ -276,13 +274,13 @@ impl Watcher<'_> {
     ) -> Result<(Arc<MaskForm>, bool), EngineError> {
         let n_left = if ways == Ways::Safe { n_left.min(MAX_SAFE) } else { n_left };
         if self.limits.do_all_fit(self.reader, ways, config, n_left)? {
-            return Ok((self.reader.mask(config)?, true));
+            return Ok((self.reader.mask_of_config(config)?, true));
         }
         let profile = self.limits.profile(self.reader, ways, config)?;
         if profile.most().is_some_and(|most| most < n_left) {
-            return Ok((self.reader.mask(config)?, true));
+            return Ok((self.reader.mask_of_config(config)?, true));
         }
-        let mask = profile.mask(n_left, self.reader.parser.shared.vocabulary.n_words());
+        let mask = profile.tokens_within(n_left, self.reader.parser.shared.vocabulary.n_words());
         Ok((Arc::new(mask), false))
     }
 

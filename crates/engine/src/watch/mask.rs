@@ -71,25 +71,21 @@ impl Watcher<'_> {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask(
-        &mut self,
-        config: ConfigId,
-        watching: &Arc<dyn Watching>,
-    ) -> Result<MaskWithin, EngineError> {
+    pub(crate) fn watched_mask(&mut self, place: &Place) -> Result<MaskWithin, EngineError> {
+        let (config, watching) = (place.config, &place.watching);
         let doubtful = self.doubtful_tokens()?;
         let is_plain = doubtful.doubted(watching.is_idle()).next().is_none() && !watching.keeps_parts();
         let may_refuse = self.marks(config).can_refuse() && watching.refuses();
         if is_plain && !may_refuse && !watching.is_at_risk() {
-            return Ok((self.reader.mask(config)?, MaskStatus::Exact));
+            return Ok((self.reader.mask_of_config(config)?, MaskStatus::Exact));
         }
         self.reader.parser.begin_work()?;
-        let place = &Place { config, watching: watching.clone() };
         let vocabulary = self.reader.parser.shared.vocabulary.clone();
         let n_words = vocabulary.n_words();
         let Some(config) = self.admitted(place)? else {
             return Ok((Arc::new(MaskBuilder::new(n_words).finish()), MaskStatus::Exact));
         };
-        let form = self.reader.mask(config)?;
+        let form = self.reader.mask_of_config(config)?;
         let mut search = Search::new();
         let root = search.root(place);
         let mut refused: Vec<u32> = Vec::new();

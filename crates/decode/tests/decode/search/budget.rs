@@ -4,9 +4,8 @@
 use super::go_on;
 use maskwright_automata::Fuel;
 use maskwright_decode::{
-    AdaptiveConfig, BeamConfig, BestOfConfig, GrammarConstraint, Hypothesis, MostLikelyConfig,
-    ParticlesConfig, RandomModel, SamplerConfig, SearchConfig, TreeSearchConfig, adaptive_samples,
-    beam_search, best_of, most_likely, particles, tree_search,
+    BeamConfig, BestOfConfig, GrammarConstraint, Hypothesis, MostLikelyConfig, ParticlesConfig, RandomModel,
+    SamplerConfig, SearchConfig, TreeSearchConfig, beam_search, best_of, most_likely, particles, tree_search,
 };
 use maskwright_engine::{Compiler, Matcher, MatcherConfig};
 use maskwright_grammar::{Grammar, GrammarBuilder};
@@ -77,10 +76,6 @@ fn every_strategy_finishes_within_the_limit() {
         let config = MostLikelyConfig { max_prefixes: 200, ..MostLikelyConfig::default() };
         let found = most_likely(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap();
         texts.extend(found.outcome.texts);
-        let config = AdaptiveConfig { n_texts: 20, seed, ..AdaptiveConfig::default() };
-        texts.extend(
-            adaptive_samples(&mut model, &held, &prompt, &search, &config, &mut go_on).unwrap().texts,
-        );
         assert!(texts.len() > 60);
         for text in texts {
             let bytes: Vec<u8> = text.tokens.iter().flat_map(|id| tokens[id.index()].clone()).collect();

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{PROMPT, Texts, all_tokens, check, go_on, log_likelihood_at, model, search};
-use maskwright_decode::{
-    AdaptiveConfig, BestOfConfig, Particles, ParticlesConfig, SamplerConfig, adaptive_samples, best_of,
-    particles,
-};
+use maskwright_decode::{BestOfConfig, Particles, ParticlesConfig, SamplerConfig, best_of, particles};
 use maskwright_vocabulary::TokenId;
 
 type Distribution = BTreeMap<Vec<TokenId>, f64>;
@@ -80,28 +77,6 @@ fn the_first_particle_is_drawn_by_weight() {
     assert!(distance < 0.04, "{distance}");
 }
 
-/// The distribution of 4,000 samples, after 2,000 to learn from.
-fn adapted(seed: u64, temperature: f32, language: &Texts) -> Distribution {
-    let config = AdaptiveConfig { n_texts: 6_000, temperature, seed };
-    let outcome =
-        adaptive_samples(&mut model(seed), language, &PROMPT, &search(7), &config, &mut go_on).unwrap();
-    let mut found = Distribution::new();
-    for text in &outcome.texts[..4_000] {
-        *found.entry(all_tokens(text)).or_default() += 1.0 / 4_000.0;
-    }
-    outcome.texts.iter().step_by(500).for_each(|text| check(text, &mut model(seed), language));
-    found
-}
-
-#[test]
-fn adaptive_samples_approach_the_model() {
-    let language = Texts::new(7);
-    for seed in 0..6 {
-        let distance = distance(&adapted(seed, 1.0, &language), &exact(seed, 1.0, &language));
-        assert!(distance < 0.06, "seed {seed}: {distance}");
-    }
-}
-
 #[test]
 fn a_temperature_changes_what_is_approached() {
     let language = Texts::new(7);
@@ -110,7 +85,6 @@ fn a_temperature_changes_what_is_approached() {
     let config = ParticlesConfig { n_particles: 4_000, temperature: 3.0, ..ParticlesConfig::default() };
     let texts = particles(&mut model(1), &language, &PROMPT, &search(7), &config, &mut go_on).unwrap();
     assert!(distance(&by_text(&texts), &hot) < 0.06);
-    assert!(distance(&adapted(1, 3.0, &language), &hot) < 0.06);
 }
 
 #[test]

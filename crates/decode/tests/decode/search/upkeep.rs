@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use super::{PROMPT, Texts, go_on, search};
 use crate::support::Spy;
 use maskwright_decode::{
-    AdaptiveConfig, BeamConfig, BestOfConfig, DecodeError, FinishReason, Hypothesis, MostLikelyConfig,
-    OnProgress, ParticlesConfig, SamplerConfig, TreeSearchConfig, adaptive_samples, beam_search, best_of,
-    most_likely, particles, tree_search,
+    BeamConfig, BestOfConfig, DecodeError, FinishReason, Hypothesis, MostLikelyConfig, OnProgress,
+    ParticlesConfig, SamplerConfig, TreeSearchConfig, beam_search, best_of, most_likely, particles,
+    tree_search,
 };
 use maskwright_vocabulary::TokenId;
 
@@ -31,8 +31,6 @@ fn run(
             .map(|found| found.outcome.texts),
         4 => most_likely(model, &language, prompt, &search, &MostLikelyConfig::default(), on_progress)
             .map(|found| found.outcome.texts),
-        5 => adaptive_samples(model, &language, prompt, &search, &AdaptiveConfig::default(), on_progress)
-            .map(|outcome| outcome.texts),
         _ => return None,
     })
 }
@@ -135,11 +133,4 @@ fn bad_calls_are_refused() {
         "n_children is 0",
         most_likely(&mut spy, &language, &PROMPT, &search, &config, &mut go_on).map(drop),
     );
-    for (name, config) in [
-        ("n_texts is 0", AdaptiveConfig { n_texts: 0, ..AdaptiveConfig::default() }),
-        ("temperature is 0", AdaptiveConfig { temperature: 0.0, ..AdaptiveConfig::default() }),
-    ] {
-        let result = adaptive_samples(&mut spy, &language, &PROMPT, &search, &config, &mut go_on);
-        refuse(name, result.map(drop));
-    }
 }

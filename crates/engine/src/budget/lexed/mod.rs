@@ -155,7 +155,7 @@ impl LexedBudget {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(super) fn mask(
+    pub(super) fn limited_mask(
         &mut self,
         states: &mut States,
         parser: &mut Parser,

@@ -78,7 +78,7 @@ impl ByteLimits {
         }
     }
 
-    /// [`mask`](ByteLimits::mask) by configurations. Without a limit ([`MANY`]) it is exact unless a search
+    /// [`limited_mask`](ByteLimits::limited_mask) by configurations. Without a limit ([`MANY`]) it is exact unless a search
     /// was given up.
     pub(super) fn mask_by_groups(
         &mut self,

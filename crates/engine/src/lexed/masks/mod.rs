@@ -83,7 +83,7 @@ impl Masks {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(super) fn mask(
+    pub(super) fn mask_of_config(
         &mut self,
         states: &mut States,
         parser: &mut Parser,

@@ -121,7 +121,7 @@ fn limit(limit: u64) -> Meter {
 impl Matcher {
     /// The mask; or what of it `work` units find, or what is found where one of the other limits is reached.
     /// Its tokens will be accepted.
-    pub(super) fn mask_in(&mut self, work: Option<u64>) -> Result<MaskWithin, EngineError> {
+    pub(super) fn mask_in_work(&mut self, work: Option<u64>) -> Result<MaskWithin, EngineError> {
         if meter::is_stopped() {
             return Err(EngineError::undecided());
         }

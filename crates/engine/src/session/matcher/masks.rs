@@ -51,7 +51,7 @@ impl Matcher {
             self.fill_after_end(words);
             return Ok(());
         }
-        let (form, status) = self.mask_in(work)?;
+        let (form, status) = self.mask_in_work(work)?;
         let has_no_end = self.grammar.vocabulary().eos_token_ids().is_empty();
         if has_no_end && status == MaskStatus::Exact && form.len() == 0 && self.is_accepting() {
             self.fill_after_end(words);
@@ -135,7 +135,7 @@ impl Matcher {
         if self.counts_tokens() || self.state.is_terminated || !has_eos {
             return None;
         }
-        let (form, status) = match self.ask_known(|machine| machine.mask_at(&self.state))? {
+        let (form, status) = match self.ask_known(|machine| machine.unlimited_mask(&self.state))? {
             Ok(mask) => mask,
             // Then the mask is a bound, and making it is work.
             Err(error) if error.is_limit() => return None,
@@ -191,7 +191,7 @@ impl Matcher {
             return Ok((mask, None));
         }
         self.make_rows(self.state.config)?;
-        let (mask, status) = self.ask(|machine| machine.mask_within(&self.state, left))?;
+        let (mask, status) = self.ask(|machine| machine.limited_mask(&self.state, left))?;
         if status == MaskStatus::Exact {
             return Ok(((mask, status), None));
         }
@@ -208,11 +208,11 @@ impl Matcher {
 
     /// The mask without a limit on tokens.
     fn unlimited_mask(&self) -> Result<MaskWithin, EngineError> {
-        if let Some(known) = self.ask_known(|machine| machine.mask_at(&self.state)) {
+        if let Some(known) = self.ask_known(|machine| machine.unlimited_mask(&self.state)) {
             return known;
         }
         self.make_rows(self.state.config)?;
-        self.ask(|machine| machine.mask_at(&self.state))
+        self.ask(|machine| machine.unlimited_mask(&self.state))
     }
 
     /// Whether the last mask had all tokens that are allowed, as [`fill_mask`](Matcher::fill_mask) said.
