@@ -10,7 +10,6 @@
 //! * [`AutomatonStore`]: where many automata keep their states, equal residues being one.
 //! * [`Fuel`]: counts work, so that hostile input ends in an error that is the same on every machine.
 
-mod access;
 mod arena;
 mod automaton;
 mod automaton_store;
@@ -24,6 +23,7 @@ mod liveness;
 mod locked;
 pub mod meter;
 mod regex;
+mod residues;
 mod rests;
 mod saturate;
 mod shortest;

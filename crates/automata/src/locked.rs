@@ -16,9 +16,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, MutexGuard};
 use rustc_hash::FxHashMap;
 
-use crate::access::Access;
 use crate::arena::NodeId;
-use crate::liveness::Residues;
+use crate::residues::{Access, Residues};
 use crate::{ByteSet, Fuel, FuelError};
 
 /// How often a caller that waits for another thread's search looks for signals.

@@ -1,19 +1,9 @@
 //! Residues cut to what a bounded number of bytes can tell apart.
 
-use rustc_hash::FxHashMap;
-
-use crate::access::Access;
 use crate::arena::{EPSILON, Node, NodeId};
-use crate::liveness::{Residues, is_alive};
+use crate::liveness::is_alive;
+use crate::residues::{Access, Residues};
 use crate::{AutomatonError, ByteSet};
-
-/// What was found before.
-#[derive(Default)]
-pub(crate) struct Saturated {
-    /// Cut residues by residue and number of bytes.
-    cut: FxHashMap<(NodeId, u32), NodeId>,
-    relaxed: FxHashMap<NodeId, NodeId>,
-}
 
 /// Node visits of the search for a word of a pattern that is none of counted units; without an answer the
 /// intersection of the two stays as it is.

@@ -19,11 +19,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::AutomatonError;
-use crate::access::Access;
 use crate::arena::{EMPTY, Node, NodeId};
 use crate::classes::Classes;
 use crate::liveness::SearchFuel;
 use crate::meter;
+use crate::residues::Access;
 
 /// The most lengths that are kept.
 const MAX_KEPT: usize = 1 << 20;

@@ -26,11 +26,11 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::access::Access;
 use crate::arena::{Arena, NodeId, lower};
 use crate::classes::Classes;
-use crate::liveness::{Residues, is_alive};
+use crate::liveness::is_alive;
 use crate::locked::{Account, Locked, Shared};
+use crate::residues::{Access, Residues};
 use crate::saturate::saturate;
 use crate::shortest::shortest_word;
 use crate::state::next_id;

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashMap;
 
 use super::{Arena, MAX_NESTING, NodeId};
-use crate::access::Access;
+use crate::residues::Access;
 use crate::{AutomatonError, Fuel, Node as RegexNode, Regex, text};
 
 /// The node of `regex`. Spends a unit of fuel per visited part; parts that were met before are visited once.
