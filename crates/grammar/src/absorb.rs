@@ -18,7 +18,7 @@ impl Network {
     /// to.
     #[inline]
     pub fn absorbed(&self, state: ExprId) -> Option<ExprId> {
-        self.absorbed.get(state.index()).copied().flatten()
+        self.absorbing.by_state.get(state.index()).copied().flatten()
     }
 
     /// Finds out what `state` absorbs, to be told by [`Network::absorbed`].
@@ -28,14 +28,14 @@ impl Network {
             last = tail;
         }
         let absorbed = match *self.pool.get(last) {
-            Expr::Rule(rule) => self.stars.get(&rule).map(|&star| self.pool.rule(star)),
+            Expr::Rule(rule) => self.absorbing.stars.get(&rule).map(|&star| self.pool.rule(star)),
             Expr::Repeat { inner, max: None, .. } => Some(self.pool.repeat(inner, 0, None)),
             _ => None,
         };
         if absorbed.is_some() {
-            let n_states = self.absorbed.len().max(state.index() + 1);
-            self.absorbed.resize(n_states, None);
-            self.absorbed[state.index()] = absorbed;
+            let n_states = self.absorbing.by_state.len().max(state.index() + 1);
+            self.absorbing.by_state.resize(n_states, None);
+            self.absorbing.by_state[state.index()] = absorbed;
         }
     }
 
@@ -44,7 +44,7 @@ impl Network {
         for index in 0..self.bodies.len() {
             let rule = RuleId::from_index(index);
             if self.rule_nullable[index] && self.ends_in_itself(rule) {
-                self.stars.entry(rule).or_insert(rule);
+                self.absorbing.stars.entry(rule).or_insert(rule);
             }
         }
     }

@@ -61,13 +61,20 @@ struct Step {
 /// Work units of one product of a step and what follows.
 const PRODUCT: u64 = 4;
 
-fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), GrammarError> {
+/// How the members of a group begin.
+struct Begun {
+    /// By member, what it begins with besides members.
+    outside: Vec<ExprId>,
+    steps: Vec<Step>,
+    /// By member, those that it can be alone.
+    unit_steps: Vec<FxHashSet<usize>>,
+}
+
+fn begun(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<Begun, GrammarError> {
     let member: FxHashMap<RuleId, usize> = group.iter().enumerate().map(|(i, &rule)| (rule, i)).collect();
-    let n = group.len();
-    fuel.spend((n as u64).saturating_mul(n as u64))?;
-    let mut outside: Vec<ExprId> = Vec::with_capacity(n);
+    let mut outside: Vec<ExprId> = Vec::with_capacity(group.len());
     let mut steps: Vec<Step> = Vec::new();
-    let mut unit_steps: Vec<FxHashSet<usize>> = vec![FxHashSet::default(); n];
+    let mut unit_steps: Vec<FxHashSet<usize>> = vec![FxHashSet::default(); group.len()];
     for (to, &rule) in group.iter().enumerate() {
         let mut betas = Vec::new();
         for Move { symbol, next } in network.linear_form(network.bodies[rule.index()]) {
@@ -76,24 +83,28 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
                 Symbol::Rule(callee) => member.get(&callee).copied(),
                 Symbol::Terminal(_) => None,
             };
-            match from {
-                None => {
-                    let head = proper_symbol(network, symbol);
-                    betas.push(network.pool.seq2(head, next));
-                }
-                Some(from) => {
-                    if network.is_nullable(next) {
-                        unit_steps[from].insert(to);
-                    }
-                    let piece = without_empty_word(network, next);
-                    if piece != ExprPool::NEVER {
-                        steps.push(Step { from, to, piece });
-                    }
-                }
+            let Some(from) = from else {
+                let head = proper_symbol(network, symbol);
+                betas.push(network.pool.seq2(head, next));
+                continue;
+            };
+            if network.is_nullable(next) {
+                unit_steps[from].insert(to);
+            }
+            let piece = without_empty_word(network, next);
+            if piece != ExprPool::NEVER {
+                steps.push(Step { from, to, piece });
             }
         }
         outside.push(network.pool.alt(&betas));
     }
+    Ok(Begun { outside, steps, unit_steps })
+}
+
+fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), GrammarError> {
+    let n = group.len();
+    fuel.spend((n as u64).saturating_mul(n as u64))?;
+    let Begun { outside, steps, unit_steps } = begun(network, group, fuel)?;
     // units[j]: the members that A_j is a part of, by unit steps alone.
     let units: Vec<Vec<usize>> = (0..n).map(|j| closure(j, |k| unit_steps[k].iter().copied())).collect();
     // The steps out of each member, unit steps before them included.
@@ -140,7 +151,7 @@ fn rewrite(network: &mut Network, group: &[RuleId], fuel: &Fuel) -> Result<(), G
         }
     }
     for (&(j, i), &rule) in &tails {
-        network.stars.insert(rule, tails[&(i, i)]);
+        network.absorbing.stars.insert(rule, tails[&(i, i)]);
         let mut parts = Vec::new();
         if units[j].contains(&i) {
             parts.push(ExprPool::EPSILON);

@@ -57,14 +57,27 @@ pub struct Network {
     start: RuleId,
     watched: Option<Watched>,
     nullable: Vec<Option<bool>>,
-    /// By rule, another that it absorbs ([`absorb`](crate::absorb)).
-    pub(crate) stars: FxHashMap<RuleId, RuleId>,
-    /// By state, for those that moves lead to.
-    pub(crate) absorbed: Vec<Option<ExprId>>,
-    move_ranges: Vec<Option<(u32, u32)>>,
-    moves: Vec<Move>,
+    pub(crate) absorbing: Absorbing,
+    moves: KnownMoves,
     /// What the names and terminals take.
     text_bytes: usize,
+}
+
+/// What absorbs what ([`absorb`](crate::absorb)).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Absorbing {
+    /// By rule, another that it absorbs.
+    pub(crate) stars: FxHashMap<RuleId, RuleId>,
+    /// By state, for those that moves lead to.
+    pub(crate) by_state: Vec<Option<ExprId>>,
+}
+
+/// The moves that were computed.
+#[derive(Clone, Debug, Default)]
+struct KnownMoves {
+    /// By state, those that are its own.
+    ranges: Vec<Option<(u32, u32)>>,
+    all: Vec<Move>,
 }
 
 /// Bytes of an expression's node.
@@ -94,10 +107,8 @@ impl Network {
             start,
             watched,
             nullable: Vec::new(),
-            stars: FxHashMap::default(),
-            absorbed: Vec::new(),
-            move_ranges: Vec::new(),
-            moves: Vec::new(),
+            absorbing: Absorbing::default(),
+            moves: KnownMoves::default(),
             text_bytes: 0,
         };
         network.text_bytes = network.names.iter().map(|name| name.capacity()).sum::<usize>()
@@ -143,7 +154,7 @@ impl Network {
         let mut network = Network::new(reduce(grammar, facts, fuel)?, fuel)?;
         network.token_limits.clone_from(&self.token_limits);
         // Rules keep their ids, and a rule that absorbed another still does with fewer words.
-        network.stars.extend(&self.stars);
+        network.absorbing.stars.extend(&self.absorbing.stars);
         Ok(network)
     }
 
@@ -155,8 +166,8 @@ impl Network {
         self.pool.memory_usage()
             + self.names.capacity() * by_rule
             + self.terminals.capacity() * by_terminal
-            + self.move_ranges.capacity() * by_state
-            + self.moves.capacity() * size_of::<Move>()
+            + self.moves.ranges.capacity() * by_state
+            + self.moves.all.capacity() * size_of::<Move>()
             + self.text_bytes
     }
 
@@ -224,20 +235,20 @@ impl Network {
 
     /// The moves of `state`, sorted, as a range for [`Network::move_at`].
     pub fn moves(&mut self, state: ExprId) -> std::ops::Range<usize> {
-        if self.move_ranges.len() < self.pool.len() {
-            self.move_ranges.resize(self.pool.len(), None);
+        if self.moves.ranges.len() < self.pool.len() {
+            self.moves.ranges.resize(self.pool.len(), None);
         }
-        let (start, end) = match self.move_ranges[state.index()] {
+        let (start, end) = match self.moves.ranges[state.index()] {
             Some(range) => range,
             None => {
                 let moves = self.linear_form(state);
                 for step in &moves {
                     self.learn_absorbed(step.next);
                 }
-                let start = self.moves.len() as u32;
-                self.moves.extend(moves);
-                let range = (start, self.moves.len() as u32);
-                self.move_ranges[state.index()] = Some(range);
+                let start = self.moves.all.len() as u32;
+                self.moves.all.extend(moves);
+                let range = (start, self.moves.all.len() as u32);
+                self.moves.ranges[state.index()] = Some(range);
                 range
             }
         };
@@ -273,7 +284,7 @@ impl Network {
     /// One move of a range that [`Network::moves`] gave.
     #[inline]
     pub fn move_at(&self, index: usize) -> Move {
-        self.moves[index]
+        self.moves.all[index]
     }
 
     /// Where `state` begins with a list in any order of which more must come, one of its next members, after

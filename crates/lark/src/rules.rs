@@ -9,9 +9,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
 use maskwright_automata::Fuel;
 use maskwright_grammar::TokenSet;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::definitions::{Definitions, Entry};
 use crate::error::Fault;
@@ -88,7 +89,7 @@ pub(crate) fn translate(
     fuel: &Fuel,
 ) -> Result<Rules, Fault> {
     let mut names: FxHashSet<String> = terminals.iter().map(|terminal| terminal.name.clone()).collect();
-    let declared: Vec<String> = definitions
+    let declared = definitions
         .entries
         .iter()
         .filter(|entry| entry.name.is_terminal && entry.body.is_none())
@@ -104,13 +105,11 @@ pub(crate) fn translate(
             .enumerate()
             .map(|(at, terminal)| (terminal.name.clone(), at))
             .collect(),
-        declared_ids: declared.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect(),
         terminals,
         declared,
         schemas: Vec::new(),
         schema_ids: FxHashMap::default(),
-        token_sets: Vec::new(),
-        token_ids: FxHashMap::default(),
+        token_sets: IndexMap::default(),
         terminal_names: names,
         n_unnamed: 0,
         waiting: Vec::new(),
@@ -128,6 +127,8 @@ pub(crate) fn translate(
         rules.push(translator.rule(rules.len())?);
     }
     let Translator { terminals, declared, schemas, token_sets, .. } = translator;
+    let declared = declared.into_iter().collect();
+    let token_sets = token_sets.into_values().collect();
     Ok(Rules { rules, terminals, declared, schemas, token_sets })
 }
 
@@ -137,14 +138,12 @@ struct Translator<'a> {
     terminals: Vec<NamedText>,
     by_text: FxHashMap<PatternText, usize>,
     terminal_ids: FxHashMap<String, usize>,
-    declared_ids: FxHashMap<String, usize>,
-    declared: Vec<String>,
+    declared: IndexSet<String, FxBuildHasher>,
     schemas: Vec<NestedSchema>,
     /// The places in `declared` of schemas by their text.
     schema_ids: FxHashMap<Arc<str>, usize>,
-    token_sets: Vec<(TokenSet, Span)>,
-    /// The places in `token_sets`, by how messages call the set.
-    token_ids: FxHashMap<String, usize>,
+    /// By how messages call the set.
+    token_sets: IndexMap<String, (TokenSet, Span), FxBuildHasher>,
     terminal_names: FxHashSet<String>,
     n_unnamed: usize,
     waiting: Vec<Waiting>,
@@ -214,10 +213,7 @@ impl Translator<'_> {
         if let Some(&at) = self.schema_ids.get(text) {
             return at;
         }
-        let at = self.declared.len();
-        let name = format!("%json:{}", self.schemas.len());
-        self.declared_ids.insert(name.clone(), at);
-        self.declared.push(name);
+        let at = self.declared.insert_full(format!("%json:{}", self.schemas.len())).0;
         self.schemas.push(NestedSchema { text: text.clone(), span });
         self.schema_ids.insert(text.clone(), at);
         at
@@ -225,11 +221,9 @@ impl Translator<'_> {
 
     /// The place in `token_sets` of a set.
     fn token_set(&mut self, set: &TokenSet, span: Span) -> usize {
-        let next = self.token_sets.len();
-        let at = *self.token_ids.entry(set.to_string()).or_insert(next);
-        if at == next {
-            self.token_sets.push((set.clone(), span));
-        }
+        let entry = self.token_sets.entry(set.to_string());
+        let at = entry.index();
+        entry.or_insert_with(|| (set.clone(), span));
         at
     }
 
@@ -239,10 +233,10 @@ impl Translator<'_> {
             if let Some(&at) = self.terminal_ids.get(&symbol.name) {
                 return Ok(RuleExpr::Terminal(at));
             }
-            if let Some(&at) = self.declared_ids.get(&symbol.name) {
+            if let Some(at) = self.declared.get_index_of(&symbol.name) {
                 return Ok(RuleExpr::Declared(at));
             }
-            if let Some(&at) = self.token_ids.get(&symbol.name) {
+            if let Some(at) = self.token_sets.get_index_of(&symbol.name) {
                 return Ok(RuleExpr::Tokens(at));
             }
             // A terminal that is a schema.

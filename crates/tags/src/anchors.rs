@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use maskwright_grammar::SpecialNames;
 use maskwright_json_schema::Style;
 
-use crate::format::{AnyText, Begin, End, Format, How, Kind, Schema, Tag, Token};
+use crate::format::{AnyText, Begin, End, Format, How, Kind, Schema, Separated, Tag, Token};
 
 /// What is known about the readings of a text at a place of a format.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -156,22 +156,7 @@ impl Anchors<'_> {
             Kind::Sequence(parts) => self.sequence(parts, known, after),
             Kind::Choice(parts) => match &parts[..] {
                 [only] => self.visit(only, known, after),
-                _ => {
-                    // Free text is not one of the other parts if it excludes how they begin.
-                    let is_free = |part: &&Format<'_>| matches!(part.kind, Kind::AnyText(_));
-                    let others = || parts.iter().filter(|part| !is_free(part));
-                    let leads = others().map(leads_of).reduce(|leads, other| leads.or(&other));
-                    let leads = leads.unwrap_or_default();
-                    let are_told = parts.iter().all(|part| match &part.kind {
-                        Kind::AnyText(any) => self.excludes_leads(any, &leads),
-                        _ => true,
-                    });
-                    if leads.can_be_empty || !leads.are_distinct() || !are_told {
-                        return at_end;
-                    }
-                    let end = self.each(others(), |anchors, part| anchors.visit(part, Known::Begun, after));
-                    if parts.iter().any(|part| is_free(&part)) { end.min(at_end) } else { end }
-                }
+                _ => self.choice(parts, after, at_end),
             },
             Kind::Repeat { max: Some(0), .. } => known,
             Kind::Repeat { min: 1, max: Some(1), content } => self.visit(content, known, after),
@@ -188,39 +173,14 @@ impl Anchors<'_> {
                 }
             }
             Kind::Tag(tag) => self.tag(tag, known, after),
-            Kind::Separated(separated) => {
-                let begins = begins_of(&separated.tags);
-                let How { at_least_one, stop_after_first } = separated.how;
-                let between = match (stop_after_first, separated.bare_separator(), separated.separator) {
-                    (true, _, _) => after.clone(),
-                    (false, "", "") => begins.clone().or(after),
-                    (false, "", space) => Leads::text(space).or(&begins).or(after),
-                    (false, separator, _) => Leads::text(separator).or(after),
-                };
-                let first = if at_least_one { begins } else { begins.or(after) };
-                if !first.are_distinct() || !between.are_distinct() || first.can_be_empty {
-                    return at_end;
-                }
-                let n_found = self.found.len();
-                let tags = separated.tags.iter();
-                let end = self.each(tags, |anchors, tag| anchors.tag(tag, Known::Begun, &between));
-                self.kept_if(end > Known::Nothing, n_found, Known::Begun)
-            }
+            Kind::Separated(separated) => self.separated(separated, after, at_end),
             Kind::Triggered(triggered) => {
-                let begins = begins_of(&triggered.tags);
-                let How { at_least_one, stop_after_first } = triggered.how;
-                let has_free_text = !(at_least_one && stop_after_first);
-                let can_be_told =
-                    !has_free_text || known == Known::Here && after.are_excluded && after.tokens.is_empty();
-                if !can_be_told || !begins.are_distinct() || !self.are_told_by_tokens(&begins.texts) {
+                if !self.are_told_by_tokens(&begins_of(&triggered.tags).texts) {
                     return at_end;
                 }
-                let inner = if stop_after_first { after.clone() } else { Leads::open(true) };
-                let n_found = self.found.len();
-                let tags = triggered.tags.iter();
-                let end = self.each(tags, |anchors, tag| anchors.tag(tag, Known::Begun, &inner));
-                let is_kept = if stop_after_first { end > Known::Nothing } else { end == Known::Here };
-                self.kept_if(is_kept, n_found, Known::Begun)
+                let ends_apart = after.are_excluded && after.tokens.is_empty();
+                self.triggered(&triggered.tags, triggered.how, known == Known::Here && ends_apart, after)
+                    .unwrap_or(at_end)
             }
             Kind::Dispatch(dispatch) => {
                 let patterns = dispatch.rules.iter().map(|(pattern, _, _)| *pattern).collect();
@@ -236,20 +196,9 @@ impl Anchors<'_> {
                 )
             }
             Kind::TokenTriggered(triggered) => {
-                let begins = begins_of(&triggered.tags);
-                let How { at_least_one, stop_after_first } = triggered.how;
-                let has_others = !(at_least_one && stop_after_first);
-                let can_be_told =
-                    !has_others || known == Known::Here && after.are_excluded && after.texts.is_empty();
-                if !can_be_told || !begins.are_distinct() {
-                    return at_end;
-                }
-                let inner = if stop_after_first { after.clone() } else { Leads::open(true) };
-                let n_found = self.found.len();
-                let tags = triggered.tags.iter();
-                let end = self.each(tags, |anchors, tag| anchors.tag(tag, Known::Begun, &inner));
-                let is_kept = if stop_after_first { end > Known::Nothing } else { end == Known::Here };
-                self.kept_if(is_kept, n_found, Known::Begun)
+                let ends_apart = after.are_excluded && after.texts.is_empty();
+                self.triggered(&triggered.tags, triggered.how, known == Known::Here && ends_apart, after)
+                    .unwrap_or(at_end)
             }
             Kind::TokenDispatch(dispatch) => {
                 let tokens = dispatch.rules.iter().map(|(token, _, _)| *token).collect();
@@ -290,6 +239,62 @@ impl Anchors<'_> {
         let n_found = self.found.len();
         let end = self.each(contents, |anchors, content| anchors.visit(content, Known::Here, &inner));
         self.kept_if(end == Known::Here || !is_loop && end > Known::Nothing, n_found, Known::Begun)
+    }
+
+    /// Parts of which the text has one.
+    fn choice<'a>(&mut self, parts: &[Format<'a>], after: &Leads<'a>, at_end: Known) -> Known {
+        // Free text is not one of the other parts if it excludes how they begin.
+        let is_free = |part: &&Format<'_>| matches!(part.kind, Kind::AnyText(_));
+        let others = || parts.iter().filter(|part| !is_free(part));
+        let leads = others().map(leads_of).reduce(|leads, other| leads.or(&other)).unwrap_or_default();
+        let are_told = parts.iter().all(|part| match &part.kind {
+            Kind::AnyText(any) => self.excludes_leads(any, &leads),
+            _ => true,
+        });
+        if leads.can_be_empty || !leads.are_distinct() || !are_told {
+            return at_end;
+        }
+        let end = self.each(others(), |anchors, part| anchors.visit(part, Known::Begun, after));
+        if parts.iter().any(|part| is_free(&part)) { end.min(at_end) } else { end }
+    }
+
+    fn separated<'a>(&mut self, separated: &Separated<'a>, after: &Leads<'a>, at_end: Known) -> Known {
+        let begins = begins_of(&separated.tags);
+        let How { at_least_one, stop_after_first } = separated.how;
+        let between = match (stop_after_first, separated.bare_separator(), separated.separator) {
+            (true, _, _) => after.clone(),
+            (false, "", "") => begins.clone().or(after),
+            (false, "", space) => Leads::text(space).or(&begins).or(after),
+            (false, separator, _) => Leads::text(separator).or(after),
+        };
+        let first = if at_least_one { begins } else { begins.or(after) };
+        if !first.are_distinct() || !between.are_distinct() || first.can_be_empty {
+            return at_end;
+        }
+        let n_found = self.found.len();
+        let tags = separated.tags.iter();
+        let end = self.each(tags, |anchors, tag| anchors.tag(tag, Known::Begun, &between));
+        self.kept_if(end > Known::Nothing, n_found, Known::Begun)
+    }
+
+    /// Tags in free text or among free tokens, if there may be any besides them; `None` if readings cannot be
+    /// told apart. `are_free_told`: whether what is free is told from the tags and from what comes after.
+    fn triggered<'a>(
+        &mut self,
+        tags: &[Tag<'a>],
+        How { at_least_one, stop_after_first }: How,
+        are_free_told: bool,
+        after: &Leads<'a>,
+    ) -> Option<Known> {
+        let is_free = !(at_least_one && stop_after_first);
+        if is_free && !are_free_told || !begins_of(tags).are_distinct() {
+            return None;
+        }
+        let inner = if stop_after_first { after.clone() } else { Leads::open(true) };
+        let n_found = self.found.len();
+        let end = self.each(tags.iter(), |anchors, tag| anchors.tag(tag, Known::Begun, &inner));
+        let is_kept = if stop_after_first { end > Known::Nothing } else { end == Known::Here };
+        Some(self.kept_if(is_kept, n_found, Known::Begun))
     }
 
     /// Visits all parts. Returns the least that is known after any of them.

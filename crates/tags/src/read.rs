@@ -130,34 +130,9 @@ impl<'a, 'f> Reader<'a, 'f> {
                 self.repeat(&fields, min, max)?
             }
             "tag" => Kind::Tag(Box::new(self.tag(value, at)?)),
-            "triggered_tags" => {
-                let known = ["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"];
-                let fields = Fields::new(value, at, "`triggered_tags`", &known)?;
-                Kind::Triggered(Triggered {
-                    triggers: triggers(&fields)?,
-                    tags: self.tags(&fields)?,
-                    excludes: fields.texts("excludes")?,
-                    how: how(&fields)?,
-                })
-            }
-            "tags_with_separator" => {
-                let known = ["type", "tags", "separator", "at_least_one", "stop_after_first"];
-                let fields = Fields::new(value, at, "`tags_with_separator`", &known)?;
-                Kind::Separated(Separated {
-                    tags: self.tags(&fields)?,
-                    separator: fields.text("separator")?,
-                    may_lack_space: false,
-                    how: how(&fields)?,
-                })
-            }
-            "dispatch" => {
-                let fields = Fields::new(value, at, "`dispatch`", &["type", "rules", "loop", "excludes"])?;
-                Kind::Dispatch(Dispatch {
-                    rules: self.rules(&fields, |_, value, at| some_text(value, at))?,
-                    is_loop: fields.flag("loop", true)?,
-                    excludes: fields.texts("excludes")?,
-                })
-            }
+            "triggered_tags" => Kind::Triggered(self.triggered(value, at)?),
+            "tags_with_separator" => Kind::Separated(self.separated(value, at)?),
+            "dispatch" => Kind::Dispatch(self.dispatch(value, at)?),
             "token" => Kind::Token(self.token(value, at)?),
             "exclude_token" => {
                 let fields = Fields::new(value, at, "`exclude_token`", &["type", "exclude_tokens"])?;
@@ -168,33 +143,67 @@ impl<'a, 'f> Reader<'a, 'f> {
                 let fields = Fields::new(value, at, "`any_tokens`", &known)?;
                 Kind::Tokens { excludes: self.tokens(&fields)?, min: 0, max: fields.limit("max_tokens")? }
             }
-            "token_triggered_tags" => {
-                let known =
-                    ["type", "trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"];
-                let fields = Fields::new(value, at, "`token_triggered_tags`", &known)?;
-                let triggers = fields.some_list("trigger_tokens")?.into_iter();
-                Kind::TokenTriggered(TokenTriggered {
-                    triggers: triggers
-                        .map(|(value, at)| Ok((self.token_name(value, &at)?, at)))
-                        .collect::<Result<_, _>>()?,
-                    tags: self.tags(&fields)?,
-                    excludes: self.tokens(&fields)?,
-                    how: how(&fields)?,
-                })
-            }
-            "token_dispatch" => {
-                let known = ["type", "rules", "loop", "exclude_tokens"];
-                let fields = Fields::new(value, at, "`token_dispatch`", &known)?;
-                Kind::TokenDispatch(TokenDispatch {
-                    rules: self.rules(&fields, Reader::token_name)?,
-                    is_loop: fields.flag("loop", true)?,
-                    excludes: self.tokens(&fields)?,
-                })
-            }
+            "token_triggered_tags" => Kind::TokenTriggered(self.token_triggered(value, at)?),
+            "token_dispatch" => Kind::TokenDispatch(self.token_dispatch(value, at)?),
             other => {
                 let message = format!("no format has the type `{other}`, but {}", listed(&TYPES));
                 return Err(TagError::malformed(below(at, "type"), message).suggesting(other, TYPES));
             }
+        })
+    }
+
+    fn triggered(&mut self, value: &'a Value, at: &str) -> Result<Triggered<'a>, TagError> {
+        let known = ["type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"];
+        let fields = Fields::new(value, at, "`triggered_tags`", &known)?;
+        Ok(Triggered {
+            triggers: triggers(&fields)?,
+            tags: self.tags(&fields)?,
+            excludes: fields.texts("excludes")?,
+            how: how(&fields)?,
+        })
+    }
+
+    fn separated(&mut self, value: &'a Value, at: &str) -> Result<Separated<'a>, TagError> {
+        let known = ["type", "tags", "separator", "at_least_one", "stop_after_first"];
+        let fields = Fields::new(value, at, "`tags_with_separator`", &known)?;
+        Ok(Separated {
+            tags: self.tags(&fields)?,
+            separator: fields.text("separator")?,
+            may_lack_space: false,
+            how: how(&fields)?,
+        })
+    }
+
+    fn dispatch(&mut self, value: &'a Value, at: &str) -> Result<Dispatch<'a>, TagError> {
+        let fields = Fields::new(value, at, "`dispatch`", &["type", "rules", "loop", "excludes"])?;
+        Ok(Dispatch {
+            rules: self.rules(&fields, |_, value, at| some_text(value, at))?,
+            is_loop: fields.flag("loop", true)?,
+            excludes: fields.texts("excludes")?,
+        })
+    }
+
+    fn token_triggered(&mut self, value: &'a Value, at: &str) -> Result<TokenTriggered<'a>, TagError> {
+        let known = ["type", "trigger_tokens", "tags", "exclude_tokens", "at_least_one", "stop_after_first"];
+        let fields = Fields::new(value, at, "`token_triggered_tags`", &known)?;
+        let triggers = fields.some_list("trigger_tokens")?.into_iter();
+        Ok(TokenTriggered {
+            triggers: triggers
+                .map(|(value, at)| Ok((self.token_name(value, &at)?, at)))
+                .collect::<Result<_, _>>()?,
+            tags: self.tags(&fields)?,
+            excludes: self.tokens(&fields)?,
+            how: how(&fields)?,
+        })
+    }
+
+    fn token_dispatch(&mut self, value: &'a Value, at: &str) -> Result<TokenDispatch<'a>, TagError> {
+        let known = ["type", "rules", "loop", "exclude_tokens"];
+        let fields = Fields::new(value, at, "`token_dispatch`", &known)?;
+        Ok(TokenDispatch {
+            rules: self.rules(&fields, Reader::token_name)?,
+            is_loop: fields.flag("loop", true)?,
+            excludes: self.tokens(&fields)?,
         })
     }
 

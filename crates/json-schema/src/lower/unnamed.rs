@@ -36,10 +36,82 @@ pub(super) struct Others {
     pub(super) comma: ExprId,
 }
 
+/// Keys of which there are few, and what is known of the sizes of all other classes.
+struct Sizes {
+    few: Vec<(Regex, NodeId)>,
+    are_many: bool,
+    are_seen: bool,
+}
+
 /// Work units to spell the strings of a language: a complement is one among all strings.
 const BY_LANGUAGE: u64 = 40;
 
 impl<'a> Lowering<'_, 'a> {
+    /// The keys of the classes that members may have that are taken for all of `witnesses`, with their schemas;
+    /// but classes of few keys go into `sizes`, where no member must be there.
+    fn keyed(
+        &mut self,
+        form: Form,
+        set: &ObjectSet<'a>,
+        place: PlaceId,
+        witnesses: &[&KeyClass],
+        sizes: &mut Sizes,
+    ) -> Result<Vec<(Regex, NodeId)>, SchemaError> {
+        let mut keyed = Vec::new();
+        let classes = set.classes.iter().map(|class| (Some(class), class.schema));
+        for (class, schema) in classes.chain([(None, set.additional)]) {
+            let schema =
+                witnesses.iter().fold(schema, |schema, witness| self.graph.meet(schema, witness.schema));
+            if schema == NodeId::NEVER {
+                continue;
+            }
+            let mut keys: Vec<Regex> = witnesses.iter().map(|witness| witness.keys.clone()).collect();
+            keys.extend(class.map(|class| class.keys.clone()));
+            if !keys.is_empty() && self.graph.is_empty_language(&Regex::intersection(keys.clone()), place)? {
+                continue;
+            }
+            for keys in &keys {
+                self.graph.spend(place, keys.size())?;
+            }
+            let mut key = match self.names(form) {
+                Some(names) => self.unnamed(names, set, class, keys.clone(), place)?,
+                None => {
+                    let key = self.unnamed_key(set, class, &keys, place)?;
+                    self.readable(key)
+                }
+            };
+            // Patterns say themselves what a name may hold.
+            let are_free = !set.classes.iter().any(|class| class.schema == NodeId::NEVER);
+            if class.is_none() && are_free {
+                key = match self.names(form) {
+                    Some(_) => self.surroundings.excluded.kept(key),
+                    None => self.surroundings.excluded.kept_strings(&self.notation, key),
+                };
+            }
+            let is_any = self.surroundings.excluded.is_empty()
+                && keys.is_empty()
+                && class.is_none()
+                && set.classes.is_empty();
+            let counted = self.once_each(form, &key);
+            match if is_any { Size::Many } else { self.graph.size(&counted, place)? } {
+                Size::Words(0) => continue,
+                Size::Words(n_words) if n_words <= FEW_KEYS && set.witnesses.is_empty() => {
+                    sizes.few.push((counted, schema));
+                    continue;
+                }
+                _ if form == Form::Element && self.ends_with_names() => {
+                    self.refuse_unnamed(set, place)?;
+                    continue;
+                }
+                Size::Words(_) => sizes.are_many = false,
+                Size::Many => {}
+                Size::Unknown => sizes.are_seen = false,
+            }
+            keyed.push((key, schema));
+        }
+        Ok(keyed)
+    }
+
     /// The members whose keys are not named, by the witnesses that they are taken for.
     pub(super) fn others(
         &mut self,
@@ -54,69 +126,14 @@ impl<'a> Lowering<'_, 'a> {
                 format!("{n_witnesses} members must be there under unknown keys, more than {MAX_WITNESSES}");
             return Err(self.graph.error(place, Some("additionalProperties"), Kind::Limit { message }));
         }
-        // Keys of which there are few, and what is known of the sizes of all other classes.
-        let mut few: Vec<(Regex, NodeId)> = Vec::new();
-        let (mut are_many, mut are_seen) = (true, true);
+        let mut sizes = Sizes { few: Vec::new(), are_many: true, are_seen: true };
         let mut pairs = Vec::with_capacity(1 << n_witnesses);
         for taken in 0..1u32 << n_witnesses {
-            let mut keyed = Vec::new();
             let witnesses = set.witnesses.iter().enumerate().filter(|(i, _)| taken >> i & 1 == 1);
             let witnesses: Vec<&KeyClass> = witnesses.map(|(_, witness)| witness).collect();
-            let classes = set.classes.iter().map(|class| (Some(class), class.schema));
-            for (class, schema) in classes.chain([(None, set.additional)]) {
-                let schema =
-                    witnesses.iter().fold(schema, |schema, witness| self.graph.meet(schema, witness.schema));
-                if schema == NodeId::NEVER {
-                    continue;
-                }
-                let mut keys: Vec<Regex> = witnesses.iter().map(|witness| witness.keys.clone()).collect();
-                keys.extend(class.map(|class| class.keys.clone()));
-                if !keys.is_empty()
-                    && self.graph.is_empty_language(&Regex::intersection(keys.clone()), place)?
-                {
-                    continue;
-                }
-                for keys in &keys {
-                    self.graph.spend(place, keys.size())?;
-                }
-                let mut key = match self.names(form) {
-                    Some(names) => self.unnamed(names, set, class, keys.clone(), place)?,
-                    None => self.unnamed_key(set, class, &keys, place)?,
-                };
-                if self.names(form).is_none() {
-                    key = self.readable(key);
-                }
-                // Patterns say themselves what a name may hold.
-                let are_free = !set.classes.iter().any(|class| class.schema == NodeId::NEVER);
-                if class.is_none() && are_free {
-                    key = match self.names(form) {
-                        Some(_) => self.surroundings.excluded.kept(key),
-                        None => self.surroundings.excluded.kept_strings(&self.notation, key),
-                    };
-                }
-                let is_any = self.surroundings.excluded.is_empty()
-                    && keys.is_empty()
-                    && class.is_none()
-                    && set.classes.is_empty();
-                let counted = self.once_each(form, &key);
-                match if is_any { Size::Many } else { self.graph.size(&counted, place)? } {
-                    Size::Words(0) => continue,
-                    Size::Words(n_words) if n_words <= FEW_KEYS && n_witnesses == 0 => {
-                        few.push((counted, schema));
-                        continue;
-                    }
-                    _ if form == Form::Element && self.ends_with_names() => {
-                        self.refuse_unnamed(set, place)?;
-                        continue;
-                    }
-                    Size::Words(_) => are_many = false,
-                    Size::Many => {}
-                    Size::Unknown => are_seen = false,
-                }
-                keyed.push((key, schema));
-            }
-            pairs.push(keyed);
+            pairs.push(self.keyed(form, set, place, &witnesses, &mut sizes)?);
         }
+        let Sizes { few, are_many, are_seen } = sizes;
         // Where so many members must be there, or some of which some must be, there might be no keys left for
         // them.
         let is_watched = self.may_watch()

@@ -1,8 +1,8 @@
 //! Families of models as data: how each writes calls of tools.
 //!
-//! A family is a file in `families/`, written from the chat template that it cites. [`Family`] is its form. A
-//! message of a model is a row of blocks: reasoning, text, calls, an answer; a family says how each begins
-//! and ends.
+//! A family is a file in `families/`, written from the chat template that it cites. [`Family`] is its form,
+//! and [`FILES`] names the files ("A format of tool calls" in `CONTRIBUTING.md` has the steps). A message of
+//! a model is a row of blocks: reasoning, text, calls, an answer; a family says how each begins and ends.
 
 use std::sync::LazyLock;
 
