@@ -24,7 +24,7 @@ apply:
   characters.
 * `path`: the file at fault, as a str. For a schema this is the file that was compiled; if the fault is in another
   document, `pointer` names it.
-* `hint`: what to do about it."
+* `hint`: what to do about it. `needed`, of a MaxTokensTooSmall alone: how many tokens are enough."
 );
 create_exception!(
     maskwright,
@@ -103,14 +103,18 @@ pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
 
 /// The exception for an error.
 pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
-    let raise = error.limit().map(|(name, value)| {
-        let more = value.saturating_mul(10);
-        format!("raise it with Compiler(tokenizer, limits={{\"{name}\": {more}}})")
-    });
-    let message = match &raise {
-        Some(raise) => format!("{}: {raise}", error.without_hint()),
-        None => error.to_string(),
+    let error = &match error.limit() {
+        Some((name, value)) => {
+            let limits = format!("{{\"{name}\": {}}}", value.saturating_mul(10));
+            let limits = match name {
+                "compile_bytes" => format!("{{\"advanced\": {limits}}}"),
+                _ => limits,
+            };
+            error.clone().raised_by(&format!("raise it with Compiler(tokenizer, limits={limits})"))
+        }
+        None => error.clone(),
     };
+    let message = error.to_string();
     let exception = match error.kind() {
         ErrorKind::Grammar => GrammarError::new_err(message),
         ErrorKind::Schema => SchemaError::new_err(message),
@@ -132,7 +136,7 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
         if let Some(needed) = error.needed() {
             value.setattr("needed", needed)?;
         }
-        value.setattr("hint", raise.as_deref().or(error.hint()))
+        value.setattr("hint", error.hint())
     };
     // Setting an attribute fails where memory ends; that is the error then.
     set().err().unwrap_or(exception)

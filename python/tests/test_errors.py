@@ -72,9 +72,31 @@ def test_limits(tokenizer):
     compiler = maskwright.Compiler(tokenizer, limits={"compile_work": 10})
     with pytest.raises(maskwright.LimitError, match="10") as raised:
         compiler.compile_json_schema({"enum": list(range(100))})
-    # The limit that the message names is one that can be given.
-    [name] = re.findall(r"limit `(\w+)`", str(raised.value))
-    maskwright.Compiler(tokenizer, limits={name: 1_000_000}).compile_json_schema({"enum": list(range(100))})
+    assert "Help: say the same with fewer branches" in str(raised.value)
+    # The limits that a message gives can be given, and raising them helps.
+    grammars = {
+        "compile_regex": "(a|b)*a(a|b){300}",
+        "compile_gbnf": "root ::= " + " | ".join(f'"word {i}" [a-z]+' for i in range(300)),
+        "compile_lark": "start: " + " | ".join(f'"word {i}" /[a-z]+/' for i in range(300)),
+        "compile_json_schema": {"enum": list(range(300))},
+        "compile_structural_tag": {"type": "const_string", "value": "abc" * 300},
+    }
+    for limit in ({"compile_work": 10}, {"advanced": {"compile_bytes": 1}}):
+        for compile_it, grammar in grammars.items():
+            limits = limit
+            for _ in range(12):
+                compiler = maskwright.Compiler(tokenizer, limits=limits)
+                try:
+                    getattr(compiler, compile_it)(grammar)
+                    break
+                except maskwright.LimitError as error:
+                    [given] = re.findall(r"raise it with Compiler\(tokenizer, limits=(\{.*\})\)$", str(error))
+                    assert error.hint.endswith(f"limits={given})")
+                    assert list(json.loads(given)) == list(limit)
+                    limits = json.loads(given)
+            else:
+                raise AssertionError(f"{compile_it}: raising {limit} does not help")
+            assert limits != limit, compile_it
 
 
 def test_report(compiler):

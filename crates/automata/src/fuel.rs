@@ -194,6 +194,18 @@ impl Fuel {
         fuel
     }
 
+    /// The limit that ended the supply, if one did.
+    pub fn ended_by(&self) -> Option<FuelError> {
+        (self.left.get() == 0).then(|| self.exhausted())
+    }
+
+    fn exhausted(&self) -> FuelError {
+        match self.bytes_left.get() {
+            Some(_) => FuelError::Exhausted { limit: self.limit },
+            None => FuelError::Memory { limit: self.max_bytes },
+        }
+    }
+
     /// Takes bytes that something keeps until the work ends. If fewer are left, the next unit cannot be
     /// spent.
     #[inline]
@@ -235,10 +247,7 @@ impl Fuel {
             }
             None => {
                 self.left.set(0);
-                Err(match self.bytes_left.get() {
-                    Some(_) => FuelError::Exhausted { limit: self.limit },
-                    None => FuelError::Memory { limit: self.max_bytes },
-                })
+                Err(self.exhausted())
             }
         }
     }

@@ -33,7 +33,7 @@ fn undecided(error: &anyhow::Error) -> Option<String> {
     let error = error.downcast_ref::<maskwright::Error>()?;
     let (_, units) = error.limit().filter(|(name, _)| *name == "infill_work")?;
     let more = units.saturating_mul(10);
-    Some(format!("{}: raise it with --infill-work {more}", error.without_hint()))
+    Some(error.clone().raised_by(&format!("raise it with --infill-work {more}")).to_string())
 }
 
 fn fill(arguments: &Infill) -> anyhow::Result<Outcome> {

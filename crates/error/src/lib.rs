@@ -45,6 +45,8 @@ pub struct Place {
     pub hint: Option<String>,
     /// See [`Error::limit`].
     pub limit: Option<(&'static str, u64)>,
+    /// How the limit is raised, and the hint with that.
+    pub raised_by: Option<(String, String)>,
     /// See [`Error::needed`].
     pub needed: Option<usize>,
 }
@@ -124,9 +126,24 @@ impl Error {
     #[must_use]
     #[doc(hidden)]
     pub fn at_limit(mut self, name: &'static str, value: u64) -> Error {
+        Arc::make_mut(&mut self.0).place.limit = Some((name, value));
+        self.raised_by(&format!("raise `Limits::{name}`"))
+    }
+
+    /// The same error at a limit, which is raised by doing `how`, in the words of the caller's users.
+    ///
+    /// ```
+    /// use maskwright_error::{Error, ErrorKind};
+    /// let error = Error::message(ErrorKind::Limit, "it takes too much work").at_limit("infill_work", 10);
+    /// assert_eq!(error.to_string(), "it takes too much work: raise `Limits::infill_work`");
+    /// assert_eq!(error.raised_by("give --work 100").to_string(), "it takes too much work: give --work 100");
+    /// ```
+    #[must_use]
+    #[doc(hidden)]
+    pub fn raised_by(mut self, how: &str) -> Error {
         let place = &mut Arc::make_mut(&mut self.0).place;
-        place.limit = Some((name, value));
-        place.hint = Some(format!("raise `Limits::{name}`"));
+        let hint = place.hint.as_ref().map_or(how.to_owned(), |own| format!("{own}, or {how}"));
+        place.raised_by = Some((how.to_owned(), hint));
         self
     }
 
@@ -191,26 +208,24 @@ impl Error {
         self.0.place.needed
     }
 
-    /// The message without what to do about a [`limit`](Self::limit), for those who raise limits by other
-    /// means.
-    #[doc(hidden)]
-    pub fn without_hint(&self) -> String {
-        self.0.source.to_string()
-    }
-
     /// What to do about it, where that is known. The message has it too.
     pub fn hint(&self) -> Option<&str> {
-        self.0.place.hint.as_deref()
+        let Place { hint, raised_by, .. } = &self.0.place;
+        raised_by.as_ref().map(|(_, hint)| hint).or(hint.as_ref()).map(String::as_str)
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.source.fmt(f)?;
-        match (self.limit(), self.hint()) {
-            (Some(_), Some(hint)) => write!(f, ": {hint}"),
-            _ => Ok(()),
-        }
+        let message = self.0.source.to_string();
+        f.write_str(&message)?;
+        let Place { hint: own_hint, raised_by: Some((how, _)), .. } = &self.0.place else { return Ok(()) };
+        let before = match own_hint {
+            Some(_) => ", or ",
+            None if message.contains('\n') => "\nHelp: ",
+            None => ": ",
+        };
+        write!(f, "{before}{how}")
     }
 }
 

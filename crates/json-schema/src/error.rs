@@ -212,8 +212,7 @@ impl SchemaError {
     /// What to do about it, where that is known.
     pub fn hint(&self) -> Option<&str> {
         match self.0.kind {
-            Kind::Fuel(FuelError::Exhausted { .. }) => return Some(HINT_ON_FUEL),
-            Kind::Fuel(FuelError::Memory { .. }) => return Some(HINT_ON_MEMORY),
+            Kind::Fuel(error) if error.is_limit() => return Some(HINT_ON_FUEL),
             _ => {}
         }
         self.0.hint.as_deref().or_else(|| self.syntax()?.hint())
@@ -385,13 +384,8 @@ impl fmt::Display for SchemaError {
     }
 }
 
-/// What to do if the schema is too much work.
-const HINT_ON_FUEL: &str = "say the same with fewer branches, shorter lists and smaller counts, or raise the compiler's limit \
-     `compile_work`";
-
-/// What to do if the schema takes too much memory.
-const HINT_ON_MEMORY: &str = "say the same with fewer branches, shorter lists and smaller counts, or raise the compiler's limit \
-     `compile_bytes`";
+/// What to do if the schema takes too much work or memory.
+const HINT_ON_FUEL: &str = "say the same with fewer branches, shorter lists and smaller counts";
 
 /// How many missing documents a message names besides the first.
 const MAX_TOLD: usize = 20;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use maskwright_automata::{CancelToken, Fuel};
+use maskwright_automata::{CancelToken, Fuel, FuelError};
 use maskwright_grammar::{GrammarError, collapse_regular};
 use maskwright_json_schema::{SchemaConfig, usual_terminals};
 use maskwright_lark::{LarkGrammar, LexerKind};
@@ -138,29 +138,38 @@ impl Compiler {
         options: &CompileOptions,
     ) -> Result<Arc<CompiledGrammar>, Error> {
         let fuel = options.fuel(&self.limits);
-        let (parsed, read) = source.read(Some(self.tokenizer.vocabulary()), &fuel)?;
-        let unspelled = parsed.unspelled(self.tokenizer.vocabulary(), &fuel);
+        self.compile_within(source, &fuel).map_err(|error| match fuel.ended_by() {
+            _ if !error.is_limit() => error,
+            Some(FuelError::Exhausted { limit }) => error.at_limit("compile_work", limit),
+            Some(FuelError::Memory { limit }) => error.at_limit("compile_bytes", limit),
+            _ => error,
+        })
+    }
+
+    fn compile_within(&self, source: &GrammarSource, fuel: &Fuel) -> Result<Arc<CompiledGrammar>, Error> {
+        let (parsed, read) = source.read(Some(self.tokenizer.vocabulary()), fuel)?;
+        let unspelled = parsed.unspelled(self.tokenizer.vocabulary(), fuel);
         let (sessions, is_lexed, report) = match parsed {
             Parsed::OverBytes(grammar, report) => {
                 let grammar = match source.has_written_rules() {
-                    true => collapse_regular(&grammar, &fuel).map_err(GrammarError::from)?,
+                    true => collapse_regular(&grammar, fuel).map_err(GrammarError::from)?,
                     false => *grammar,
                 };
-                (self.engine.compile(grammar, &fuel), false, report)
+                (self.engine.compile(grammar, fuel), false, report)
             }
             Parsed::Lark(lark) => {
                 let LarkGrammar { lexed, indentation, over_bytes, lexer, .. } = *lark;
                 match (over_bytes, lexer) {
-                    (Some(grammar), _) => (self.engine.compile(grammar, &fuel), false, None),
+                    (Some(grammar), _) => (self.engine.compile(grammar, fuel), false, None),
                     (None, LexerKind::Basic) => {
-                        (self.engine.compile_lexed(lexed, indentation, &fuel), true, None)
+                        (self.engine.compile_lexed(lexed, indentation, fuel), true, None)
                     }
-                    (None, _) => (self.engine.compile_contextual(lexed, indentation, &fuel), true, None),
+                    (None, _) => (self.engine.compile_contextual(lexed, indentation, fuel), true, None),
                 }
             }
         };
         let vocabulary = self.tokenizer.vocabulary();
-        let sessions = sessions.map_err(|error| read.located(error, vocabulary, &fuel))?;
+        let sessions = sessions.map_err(|error| read.located(error, vocabulary, fuel))?;
         Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, unspelled, self.limits.clone())))
     }
 

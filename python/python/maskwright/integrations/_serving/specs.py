@@ -237,7 +237,7 @@ def one_line(error: Exception) -> str:
     said, drawing, _ = str(error).partition("\n   ,-[")
     if drawing and isinstance(error, Error):
         said += f" (line {error.line}, column {error.column})" + (f"\nHelp: {error.hint}" if error.hint else "")
-    said = re.sub(r",? or raise the compiler's limit `\w+`", "", said)
+    said = re.sub(r"(, or|:|\nHelp:) raise it with Compiler\(.*\)$", "", said)
     for words, variable in _LIMITS.items():
         said += f"; the server's limit is {variable}" if words in said else ""
     return "; ".join(line for part in (*getattr(error, "__notes__", ()), said) for line in part.splitlines())
