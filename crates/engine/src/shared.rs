@@ -102,6 +102,7 @@ impl Shared {
     pub(crate) fn clear_caches(&self) {
         self.by_stops.clear();
         self.rows.clear();
+        *self.spelling.lock() = Spelling::default();
         *self.automata.lock() = AutomatonCache::new(&self.limits);
     }
 
@@ -164,7 +165,8 @@ impl Shared {
     /// Approximate memory of the shared caches, in bytes.
     pub(crate) fn cache_bytes(&self) -> usize {
         let automata = self.automata.lock().store.memory_usage();
-        automata + self.rows.memory_usage()
+        let spelling = self.spelling.lock().memory_usage();
+        automata + self.rows.memory_usage() + spelling
     }
 
     /// The automaton of a terminal, shared by all grammars that have it.

@@ -100,7 +100,7 @@ impl Words {
         }
         if !self.by_tokens.contains_key(&terminal) {
             let words = match self.of_few_tokens(parser, terminal, start) {
-                Err(error) if error.is_limit() && !error.is_out_of_work() => FxHashMap::default(),
+                Err(error) if error.is_final_limit() => FxHashMap::default(),
                 words => words?,
             };
             self.n_bytes += words.values().map(|word| word.memory_usage() + 40).sum::<usize>() + 40;
@@ -165,7 +165,7 @@ impl Words {
         });
         let word = match found.map_err(EngineError::in_terminal(automaton)) {
             Ok(word) => Word { whole: word.into(), start: 0 },
-            Err(error) if error.is_limit() && !error.is_out_of_work() => {
+            Err(error) if error.is_final_limit() => {
                 self.known.insert(key, None);
                 return Ok(None);
             }

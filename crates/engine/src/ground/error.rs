@@ -238,6 +238,11 @@ impl EngineError {
         }
     }
 
+    /// Whether a limit was reached that more work in one call does not lift.
+    pub(crate) fn is_final_limit(&self) -> bool {
+        self.is_limit() && !self.is_out_of_work()
+    }
+
     /// Whether the caller cancelled the work.
     pub(crate) fn is_cancelled(&self) -> bool {
         match self {

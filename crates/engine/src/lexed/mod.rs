@@ -99,7 +99,11 @@ impl Lexed {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn mask_of_config(&mut self, parser: &mut Parser, config: ConfigId) -> Result<LexedMask, EngineError> {
+    pub(crate) fn mask_of_config(
+        &mut self,
+        parser: &mut Parser,
+        config: ConfigId,
+    ) -> Result<LexedMask, EngineError> {
         self.masks.mask_of_config(&mut self.states, parser, config)
     }
 

@@ -94,9 +94,7 @@ impl EngineGrammar {
         let grammar = self.over(shared.clone()).and_then(EngineGrammar::with_some_text);
         let grammar = match (grammar, spelled) {
             // A call that is to stop has decided nothing.
-            (Err(error), Some(spelled))
-                if error.is_limit() && !error.is_out_of_work() && !spelled.rare.is_empty() =>
-            {
+            (Err(error), Some(spelled)) if error.is_final_limit() && !spelled.rare.is_empty() => {
                 // Fewer texts, but all of them can be spelled.
                 let bound = self.over(shared.with_spelled(spelled.without_rare()));
                 bound.map_err(|_| error)

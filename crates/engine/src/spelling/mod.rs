@@ -30,6 +30,11 @@ pub(crate) struct Spelling {
 }
 
 impl Spelling {
+    /// Approximate memory, in bytes.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.partition_bytes
+    }
+
     /// The partition of a residue, if it is known.
     pub(crate) fn partition(&self, automaton: &Automaton, residue: StateId) -> Option<Arc<Partition>> {
         self.partitions.get(&automaton.residue_key(residue)).cloned()

@@ -22,7 +22,6 @@
 
 use std::sync::Arc;
 
-use maskwright_grammar::Watching;
 use maskwright_vocabulary::TokenId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -141,7 +140,7 @@ impl Watcher<'_> {
         let mut asked: Vec<(TokenId, Option<Numbered>)> = Vec::new();
         let listed = self.listed_tokens(place, admitted)?;
         asked.extend(listed.into_iter().filter(|&token| possible.contains(token)).map(|token| (token, None)));
-        if watching.is_at_risk() {
+        if place.watching.is_at_risk() {
             let risky = self.risky_tokens(&mut search, &root, vocabulary.trie())?;
             refused.extend(risky.refused);
             asked.extend(risky.unclear.into_iter().map(|token| (token, None)));

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
-use maskwright_grammar::{Mark, Watching};
+use maskwright_grammar::Mark;
 use maskwright_vocabulary::{TokenId, Trie};
 
 use super::search::{Completion, Numbered, Search};

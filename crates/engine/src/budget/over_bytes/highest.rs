@@ -43,7 +43,7 @@ impl ByteLimits {
         let part = Meter { limit: meter::left() / PART };
         let highest = match part.run(|| self.highest_of(reader, ways, config)) {
             Err(error) if error.is_out_of_work() && meter::left() > 0 => return Ok(false),
-            Err(error) if error.is_limit() && !error.is_out_of_work() => NEVER,
+            Err(error) if error.is_final_limit() => NEVER,
             highest => highest?,
         };
         if reader.parser.shared.options.use_memo {

@@ -291,7 +291,7 @@ impl Matcher {
                 }
                 Ok(None) => break None,
                 // A limit may lie where no text goes on.
-                Err(error) if error.is_limit() && !error.is_out_of_work() => break None,
+                Err(error) if error.is_final_limit() => break None,
                 Err(error) => return Err(error),
             }
         };
