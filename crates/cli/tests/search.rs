@@ -92,7 +92,9 @@ fn more_tries_read_more_and_the_likeliest_text_is_proven() {
     assert_eq!(hurried.json()["stats"]["search"]["is_proven"], false);
     let Some(proven) = search("likeliest", &["--json"]) else { return };
     let proven = proven.exits(0);
-    assert_eq!((proven.stderr.as_str(), &proven.json()["stats"]["search"]["is_proven"]), ("", &true.into()));
+    // On a busy machine it says how far it is.
+    assert!(!proven.stderr.contains("likelier"), "{}", proven.stderr);
+    assert_eq!(proven.json()["stats"]["search"]["is_proven"], true);
     assert!(figure(&proven, "perplexity") >= 1.0);
 }
 
