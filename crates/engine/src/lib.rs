@@ -12,6 +12,7 @@
 //!
 //! * `session`: compilers, grammars and matchers, as users hold them.
 //! * `watch`: grammars whose sessions remember what was there, so that keys and items differ.
+//! * `labels`: which parts of a labelled grammar a text has passed.
 //! * `budget`: the least number of tokens that complete a text, and masks that keep within a limit.
 //! * `likeliest`: the best path through states, given scores for each position.
 //! * `reader`: one interface over the two readers.
@@ -26,6 +27,7 @@
 mod budget;
 mod bytes;
 mod ground;
+mod labels;
 mod lexed;
 mod likeliest;
 mod parser;
@@ -45,12 +47,14 @@ pub use ground::{
 pub use ground::{NamedTokens, ResolvedLexed, TextPart, first_character, text_parts, written};
 #[doc(hidden)]
 pub use ground::{TextRegion, Words, WordsPlace};
+#[doc(hidden)]
+pub use labels::LabelledGrammar;
 pub use likeliest::PositionScores;
 pub use maskwright_error::{Error, ErrorKind};
 pub use maskwright_grammar::Layout;
-#[doc(hidden)]
-pub use session::OfCanvas;
 pub use session::{
     Compiler, EngineGrammar, Likeliest, LikeliestConfig, LikeliestStatus, Matcher, MatcherConfig,
     MatcherStep, inspect,
 };
+#[doc(hidden)]
+pub use session::{OfCanvas, PassedLabels};

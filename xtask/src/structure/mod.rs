@@ -72,7 +72,7 @@ const FLOORS: &[(&str, Floors<'_>)] = &[
             &["parser"],
             &["bytes", "lexed"],
             &["reader"],
-            &["budget", "likeliest"],
+            &["budget", "labels", "likeliest"],
             &["watch"],
             &["session"],
         ],

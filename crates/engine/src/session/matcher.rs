@@ -9,6 +9,7 @@ mod bounded;
 mod explain;
 mod forced;
 mod inspect;
+mod labels;
 mod likeliest;
 mod masks;
 mod state;
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use maskwright_error::counted;
 use maskwright_vocabulary::TokenId;
 
+pub use labels::PassedLabels;
 pub use likeliest::{Likeliest, LikeliestConfig, LikeliestStatus, OfCanvas};
 pub use within::MatcherConfig;
 

@@ -16,5 +16,5 @@ mod state;
 pub use compiler::Compiler;
 pub use engine_grammar::EngineGrammar;
 pub use matcher::{
-    Likeliest, LikeliestConfig, LikeliestStatus, Matcher, MatcherConfig, MatcherStep, OfCanvas,
+    Likeliest, LikeliestConfig, LikeliestStatus, Matcher, MatcherConfig, MatcherStep, OfCanvas, PassedLabels,
 };

@@ -1,0 +1,113 @@
+//! What each reading of a text has passed, as lists with shared beginnings.
+//!
+//! Lists are interned: equal ones have one id. So what all readings agree on is found by ids.
+
+use std::cmp::Ordering;
+
+use maskwright_grammar::Label;
+use rustc_hash::FxHashMap;
+
+/// A label that was passed, and how many bytes of the text stand before it.
+pub(crate) type Passed = (Label, usize);
+
+/// A list of labels that were passed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct HistoryId(u32);
+
+impl HistoryId {
+    /// Nothing was passed.
+    pub(crate) const NONE: HistoryId = HistoryId(0);
+}
+
+/// All lists of one session.
+#[derive(Clone)]
+pub(crate) struct Histories {
+    /// By id: the list without the last label, how long it is, and the last label.
+    nodes: Vec<(HistoryId, u32, Passed)>,
+    ids: FxHashMap<(HistoryId, Passed), HistoryId>,
+}
+
+impl Histories {
+    pub(crate) fn new() -> Histories {
+        let nothing = (HistoryId::NONE, 0, (Label::Begin(0), 0));
+        Histories { nodes: vec![nothing], ids: FxHashMap::default() }
+    }
+
+    /// The list with one more label.
+    pub(crate) fn push(&mut self, history: HistoryId, passed: Passed) -> HistoryId {
+        let next = HistoryId(self.nodes.len() as u32);
+        let id = *self.ids.entry((history, passed)).or_insert(next);
+        if id == next {
+            self.nodes.push((history, self.length(history) + 1, passed));
+        }
+        id
+    }
+
+    fn before(&self, history: HistoryId) -> HistoryId {
+        self.nodes[history.0 as usize].0
+    }
+
+    pub(crate) fn length(&self, history: HistoryId) -> u32 {
+        self.nodes[history.0 as usize].1
+    }
+
+    /// The last label of a list that has one.
+    fn last(&self, history: HistoryId) -> Passed {
+        self.nodes[history.0 as usize].2
+    }
+
+    /// The first `length` labels of a list.
+    fn first(&self, mut history: HistoryId, length: u32) -> HistoryId {
+        while self.length(history) > length {
+            history = self.before(history);
+        }
+        history
+    }
+
+    /// The longest list that both begin with.
+    pub(crate) fn common(&self, one: HistoryId, other: HistoryId) -> HistoryId {
+        let length = self.length(one).min(self.length(other));
+        let (mut one, mut other) = (self.first(one, length), self.first(other, length));
+        while one != other {
+            (one, other) = (self.before(one), self.before(other));
+        }
+        one
+    }
+
+    /// The label after a beginning of a list, if the list goes on.
+    pub(crate) fn next(&self, beginning: HistoryId, history: HistoryId) -> Option<Passed> {
+        let length = self.length(beginning);
+        (self.length(history) > length).then(|| self.last(self.first(history, length + 1)))
+    }
+
+    /// The labels of a list after the first `from`.
+    pub(crate) fn from(&self, history: HistoryId, from: u32) -> Vec<Passed> {
+        let mut passed = Vec::new();
+        let mut rest = history;
+        while self.length(rest) > from {
+            passed.push(self.last(rest));
+            rest = self.before(rest);
+        }
+        passed.reverse();
+        passed
+    }
+
+    /// Which of two readings counts that come to one place after `n_bytes` bytes: `Less` if the first does.
+    /// Where their labels first differ, it is that with the smaller number; of one number that whose part is
+    /// longer, so begins earlier or ends later. A label counts before none, unless it was passed just now:
+    /// an empty part says nothing.
+    pub(crate) fn compare(&self, one: HistoryId, other: HistoryId, n_bytes: usize) -> Ordering {
+        let common = self.common(one, other);
+        let before_none = |(_, at): Passed| if at < n_bytes { Ordering::Less } else { Ordering::Greater };
+        match (self.next(common, one), self.next(common, other)) {
+            (None, None) => Ordering::Equal,
+            (Some(passed), None) => before_none(passed),
+            (None, Some(passed)) => before_none(passed).reverse(),
+            (Some((one, one_at)), Some((other, other_at))) => {
+                let is_begin = |label| matches!(label, Label::Begin(_));
+                let by_length = if is_begin(one) { one_at.cmp(&other_at) } else { other_at.cmp(&one_at) };
+                one.number().cmp(&other.number()).then(is_begin(one).cmp(&is_begin(other))).then(by_length)
+            }
+        }
+    }
+}
