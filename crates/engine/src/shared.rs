@@ -14,11 +14,9 @@ use crate::rows::{OncePerKey, Rows, Weigh};
 use crate::spelling::Spelling;
 use crate::{EngineError, Error, Limits, Options};
 
-/// Bytes that the doubtful tokens of all watch families may take; there are few.
-const MAX_DOUBTFUL_BYTES: usize = 64 << 20;
-
-/// The most automata that are kept for grammars to come.
-const MAX_AUTOMATA: usize = 8_192;
+/// What an automaton is counted with beside its states, which are in the store: its expression, and a counted
+/// one.
+const BYTES_PER_AUTOMATON: usize = 8 << 10;
 
 /// What the grammars of a compiler share.
 pub(crate) struct Shared {
@@ -53,15 +51,15 @@ impl Shared {
         Shared {
             vocabulary,
             automata: Arc::new(Mutex::new(AutomatonCache::new(&limits))),
-            limits,
             options,
             units: Arc::default(),
             rows: Arc::new(rows),
-            doubtful: Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)),
+            doubtful: Arc::new(OncePerKey::new(limits.table_bytes())),
             memory: Arc::default(),
             by_stops: ByStops::default(),
             spelled: None,
-            spelling: Mutex::default(),
+            spelling: Mutex::new(Spelling::new(limits.table_bytes())),
+            limits,
         }
     }
 
@@ -102,7 +100,7 @@ impl Shared {
     pub(crate) fn clear_caches(&self) {
         self.by_stops.clear();
         self.rows.clear();
-        *self.spelling.lock() = Spelling::default();
+        *self.spelling.lock() = Spelling::new(self.limits.table_bytes());
         *self.automata.lock() = AutomatonCache::new(&self.limits);
     }
 
@@ -120,7 +118,7 @@ impl Shared {
             (self.rows.clone(), self.doubtful.clone())
         } else {
             let rows = Rows::new(vocabulary.clone(), self.options, self.limits.row_cache_bytes);
-            (Arc::new(rows), Arc::new(OncePerKey::new(MAX_DOUBTFUL_BYTES)))
+            (Arc::new(rows), Arc::new(OncePerKey::new(self.limits.table_bytes())))
         };
         let spelled = Spelled::after_stops(&self.vocabulary, &vocabulary, stops).or(self.spelled.clone());
         let shared = Shared { vocabulary, rows, doubtful, spelled, ..self.alike() };
@@ -145,7 +143,7 @@ impl Shared {
             memory: self.memory.clone(),
             by_stops: ByStops::default(),
             spelled: self.spelled.clone(),
-            spelling: Mutex::default(),
+            spelling: Mutex::new(Spelling::new(self.limits.table_bytes())),
         }
     }
 
@@ -182,8 +180,9 @@ impl Shared {
             if let Some(known) = automata.known.get(regex) {
                 return Ok(known.clone());
             }
-            if automata.known.len() >= MAX_AUTOMATA
-                || automata.store.memory_usage() > self.limits.automaton_bytes
+            let max_bytes = self.limits.automaton_bytes;
+            if automata.known.len() * BYTES_PER_AUTOMATON >= max_bytes
+                || automata.store.memory_usage() > max_bytes
             {
                 *automata = AutomatonCache::new(&self.limits);
             }

@@ -16,7 +16,7 @@ use maskwright_vocabulary::TokenId;
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::ground::MaskForm;
+use crate::ground::{MAX_SEARCHED, MaskForm};
 use crate::parser::ConfigId;
 
 /// The most tokens that one search tries, over the masks of all configurations.
@@ -24,8 +24,6 @@ const MAX_TRIED: usize = 1_000_000;
 /// A thread of the parser takes as long as so many tokens. Where rules go ever deeper, threads grow with the
 /// text.
 const TOKENS_PER_THREAD: usize = 32;
-/// The most configurations that a search visits.
-const MAX_PLACES: usize = 5_000;
 
 /// What a search for a completion has found.
 #[derive(Clone, Debug)]
@@ -84,7 +82,7 @@ pub(super) fn search(walk: &mut dyn Walk, config: ConfigId) -> Result<Found, Eng
         }
         n_places += 1;
         n_tried += n_tokens_each + TOKENS_PER_THREAD * walk.n_threads(place);
-        if n_places > 1 && (n_places > MAX_PLACES || n_tried > MAX_TRIED) {
+        if n_places > 1 && (n_places > MAX_SEARCHED || n_tried > MAX_TRIED) {
             return Ok(Found::GivenUp);
         }
         let (groups, are_exact) = walk.groups(place)?;

@@ -218,7 +218,8 @@ impl ByteLimits {
     /// no answer.
     fn rests(&mut self, parser: &Parser, ways: Ways) -> &mut Rests {
         let rests = &mut self.rests[ways as usize];
-        if rests.as_ref().is_some_and(|rests| rests.is_full()) {
+        let max_bytes = parser.shared.limits.table_bytes();
+        if rests.as_ref().is_some_and(|rests| rests.memory_usage() > max_bytes) {
             *rests = None;
         }
         rests.get_or_insert_with(|| Box::new(Rests::new(ways, &parser.shared.vocabulary)))

@@ -25,8 +25,6 @@ use crate::parser::{ConfigId, Frame, NodeId, Parser, Thread};
 
 /// Units of work that a place takes.
 const UNITS_PER_PLACE: u64 = 16;
-/// Bytes that rests may take before they are dropped.
-const MAX_MEMORY: usize = 64 << 20;
 /// The numbers of so many bytes of a word are kept at once.
 const LONG: usize = 8;
 
@@ -301,11 +299,6 @@ impl Rests {
             return Some(Some(behind));
         }
         self.of_states.get(&(state, behind)).copied()
-    }
-
-    /// Whether it has grown beyond the limit, so that another is to take its place.
-    pub(crate) fn is_full(&self) -> bool {
-        self.memory_usage() > MAX_MEMORY
     }
 
     /// Approximate memory, in bytes.

@@ -14,22 +14,26 @@ use rustc_hash::FxHashMap;
 pub(crate) use known::visit_known;
 pub(crate) use partition::{Partition, Partitioning};
 
-/// Bytes that partitions may take before they are dropped.
-const MAX_PARTITION_BYTES: usize = 64 << 20;
 /// The most partitions that are kept unfinished.
 const MAX_UNFINISHED: usize = 16;
 
 /// What one vocabulary says about terminals; shared by the grammars of a compiler.
-#[derive(Default)]
 pub(crate) struct Spelling {
     /// What the tokens do to residues.
     partitions: FxHashMap<(u64, StateId), Arc<Partition>>,
     partition_bytes: usize,
+    /// Bytes that partitions may take before they are dropped.
+    max_bytes: usize,
     /// Partitions that a call has left unfinished, the last one last.
     unfinished: Vec<((u64, StateId), Partitioning)>,
 }
 
 impl Spelling {
+    /// Nothing is known yet; partitions may take so many bytes.
+    pub(crate) fn new(max_bytes: usize) -> Spelling {
+        Spelling { partitions: FxHashMap::default(), partition_bytes: 0, max_bytes, unfinished: Vec::new() }
+    }
+
     /// Approximate memory, in bytes.
     pub(crate) fn memory_usage(&self) -> usize {
         self.partition_bytes
@@ -66,7 +70,7 @@ impl Spelling {
         residue: StateId,
         partition: Arc<Partition>,
     ) {
-        if self.partition_bytes > MAX_PARTITION_BYTES {
+        if self.partition_bytes > self.max_bytes {
             self.partition_bytes = 0;
             self.partitions = FxHashMap::default();
         }

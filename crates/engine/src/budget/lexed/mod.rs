@@ -36,9 +36,6 @@ use crate::lexed::{LexedThread, States};
 use crate::parser::{ConfigId, Parser};
 use groups::Groups;
 
-/// Bytes that answers may take before they are dropped.
-const MAX_BYTES: usize = 128 << 20;
-
 /// What is known about the budgets of one lexed grammar's texts.
 pub(crate) struct LexedBudget {
     chains: Chains,
@@ -50,6 +47,8 @@ pub(crate) struct LexedBudget {
     bytes: ByteSet,
     end_cost: u32,
     n_bytes: usize,
+    /// Bytes that answers may take before they are dropped: completions and groups are two kinds.
+    max_bytes: usize,
 }
 
 impl LexedBudget {
@@ -64,12 +63,13 @@ impl LexedBudget {
             bytes: vocabulary.single_bytes(),
             end_cost: u32::from(!vocabulary.eos_token_ids().is_empty()),
             n_bytes: 0,
+            max_bytes: 2 * parser.shared.limits.table_bytes(),
         }
     }
 
     /// Drops what is memoised if it has grown beyond the limit.
     pub(super) fn trim(&mut self) {
-        if self.memory_usage() > MAX_BYTES {
+        if self.memory_usage() > self.max_bytes {
             self.clear();
         }
     }

@@ -23,9 +23,6 @@ use crate::parser::{ConfigId, Thread};
 use crate::shared::Shared;
 use crate::spelling::{Partition, Partitioning, visit_known};
 
-/// Bytes that profiles may take before they are dropped.
-const MAX_BYTES: usize = 64 << 20;
-
 /// Units of work that a residue takes of which all is known.
 const UNITS_PER_LOOK: u64 = 4;
 
@@ -42,9 +39,9 @@ pub(super) struct Profiles {
 }
 
 impl Profiles {
-    fn keep(&mut self, config: ConfigId, profile: Arc<Profile>) {
+    fn keep(&mut self, config: ConfigId, profile: Arc<Profile>, max_bytes: usize) {
         self.n_bytes += profile.memory_usage();
-        if self.n_bytes > MAX_BYTES {
+        if self.n_bytes > max_bytes {
             *self = Profiles::default();
         }
         self.known.insert(config, profile);
@@ -130,7 +127,7 @@ impl ByteLimits {
         let groups = groups.into_iter().map(|(cost, mask)| (cost, mask.finish())).collect();
         let profile = Arc::new(Profile::new(groups));
         if shared.options.use_memo {
-            self.profiles[ways as usize].keep(config, profile.clone());
+            self.profiles[ways as usize].keep(config, profile.clone(), shared.limits.table_bytes());
         }
         Ok(profile)
     }

@@ -23,10 +23,9 @@ use super::super::outlook::Outlook;
 use super::super::places::LexedThread;
 use super::distance::{Distances, NEVER};
 use crate::EngineError;
+use crate::ground::MAX_SEARCHED;
 use crate::parser::{ConfigId, Parser};
 
-/// The most threads that one search for a completion visits.
-const MAX_PLACES: usize = 5_000;
 /// The most threads of the parser, and frames on top of their stacks, that a search for the end of the text
 /// visits. With a rule that can always continue, they grow with the distance.
 const MAX_THREADS: usize = 200_000;
@@ -41,7 +40,7 @@ const WEIGHT: u32 = 2;
 /// The error if no search has decided whether the language has a text.
 pub(in super::super) fn limit() -> EngineError {
     let what = "places to look for a text in, where tokens cannot stand side by side";
-    EngineError::lexed_limit(what, MAX_PLACES)
+    EngineError::lexed_limit(what, MAX_SEARCHED)
 }
 
 /// How far a search goes.
@@ -127,7 +126,7 @@ impl BestFirst {
                     let n_own = threads.map(|own| 1 + parser.stacks.frames(own.node).len()).sum::<usize>();
                     meter::spend(UNITS_PER_THREAD * (1 + n_own as u64))?;
                     n_threads += n_own;
-                    if n_threads > max_threads || seen.len() > MAX_PLACES {
+                    if n_threads > max_threads || seen.len() > MAX_SEARCHED {
                         return Ok(Found::GivenUp);
                     }
                     if !seen.insert(next) {

@@ -21,9 +21,6 @@ use crate::EngineError;
 use crate::ground::hooks;
 use crate::parser::Parser;
 
-/// Bytes that sets of readings may take before they are dropped; rows do not need them once they are made.
-const MAX_READINGS_BYTES: usize = 32 << 20;
-
 /// The rows made so far.
 pub(super) struct Rows {
     known: FxHashMap<HypothesisId, Arc<LexedRow>>,
@@ -60,7 +57,8 @@ impl Rows {
             self.known = FxHashMap::default();
             self.n_bytes = 0;
         }
-        if self.parts.memory_usage() > MAX_READINGS_BYTES {
+        // Rows do not need the sets of readings once they are made.
+        if self.parts.memory_usage() > parser.shared.limits.scratch_bytes() {
             self.parts = Parts::new(outlook.places.tables());
         }
         let follow = outlook.scopes.follow.clone();
