@@ -14,7 +14,7 @@ use crate::ground::{NEVER, plus};
 /// Units of work that a node of the token trie takes.
 const UNITS_PER_NODE: u64 = 1;
 /// Texts of more bytes are not made.
-const MAX_BYTES: u32 = 1 << 18;
+pub(super) const MAX_BYTES: u32 = 1 << 18;
 
 /// A fingerprint of a text, the same however its parts are grouped. Two texts with one fingerprint are taken
 /// for equal: then an answer could depend on what was asked before, but would still be right.

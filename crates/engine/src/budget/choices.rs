@@ -25,7 +25,7 @@ use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
 use super::Ways;
-use super::chains::Print;
+use super::chains::{MAX_BYTES, Print};
 use super::far::KEPT_BITS;
 use super::spelled::fewest_alone;
 use super::words::{Word, Words};
@@ -36,8 +36,8 @@ use crate::parser::Parser;
 /// Units of work that an item of a search takes, and an edge.
 const UNITS_PER_ITEM: u64 = 32;
 const UNITS_PER_EDGE: u64 = 8;
-/// Ways of more tokens are not looked for.
-const MAX_TOKENS: u64 = 1 << 18;
+/// Ways of more tokens are not looked for: texts have no more bytes.
+const MAX_TOKENS: u64 = MAX_BYTES as u64;
 /// What a byte counts in a word that no tokens spell by itself: as part of the text around it they may.
 const TOKENS_PER_LOST_BYTE: u64 = 1 << 12;
 

@@ -36,7 +36,7 @@ pub(crate) const MAX_RESIDUE: usize = 4_096;
 pub(crate) const MAX_TREE: u64 = 1 << 16;
 /// How large all expressions of a file together may be, counted in this way.
 const MAX_TREES: u64 = 1 << 24;
-/// The deepest expression that is read.
+/// The deepest expression that is read: automata refuse deeper ones.
 const MAX_DEPTH: u32 = 400;
 
 /// Why saved rows were refused.
