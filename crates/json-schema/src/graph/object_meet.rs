@@ -13,9 +13,6 @@ use crate::forms::object::{KeyClass, Names, ObjectSet, Property, all_keys, missi
 use crate::graph::Graph;
 use crate::report::PlaceId;
 
-/// How many key classes one object may have.
-const MAX_CLASSES: usize = 256;
-
 impl<'a> Graph<'a> {
     /// The objects in both. Declared properties keep the order of `left`, then those of `right` follow, then
     /// those that are only required. `Err` names a property that is required and cannot be there, or is
@@ -135,10 +132,6 @@ impl<'a> Graph<'a> {
         match classes.iter_mut().find(|class| class.schema == schema) {
             Some(same) => same.keys = Regex::union([same.keys.clone(), keys]),
             None => classes.push(KeyClass { keys, schema }),
-        }
-        if classes.len() > MAX_CLASSES {
-            let message = format!("the patterns divide the keys into more than {MAX_CLASSES} kinds");
-            return Err(self.error(place, Some("patternProperties"), Kind::Limit { message }));
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ const MANY_CHARS: u64 = 4;
 /// Numbers of so many digits are more than any text has items.
 const MANY_DIGITS: u32 = 9;
 
-/// How many kinds of items one array may count.
+/// How many kinds of items one array may count: each set of kinds is looked at for each number of items.
 const MAX_COUNTS: usize = 6;
 
 impl Lowering<'_, '_> {

@@ -21,7 +21,8 @@ use crate::style::End;
 /// How many places the chain of one object may have.
 pub(super) const MAX_CELLS: u64 = 1 << 18;
 
-/// How many members that must be there, whatever their key, one object may have.
+/// How many members that must be there, whatever their key, one object may have: each set of those still to
+/// come is a place of its own.
 const MAX_WITNESSES: usize = 4;
 
 /// Members that are not named.
