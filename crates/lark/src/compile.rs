@@ -14,12 +14,9 @@ use crate::error::Fault;
 use crate::indentation::{layout, newline};
 use crate::over_bytes::over_bytes;
 use crate::rules::{RuleExpr, Rules, translate};
-use crate::source::{Sources, Span, TOP};
+use crate::source::{BY_EXPRESSION, Sources, Span, TOP};
 use crate::terminals::{NamedText, located, named_texts, parse};
 use crate::used::used_terminals;
-
-/// What an expression takes before the grammar is whole, in bytes.
-const BY_EXPRESSION: usize = 64;
 
 /// The greatest number of terminals of a lexer. What is kept by state of the lexer and by terminal are sets
 /// of terminals, so work and memory grow with its square.

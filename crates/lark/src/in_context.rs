@@ -19,12 +19,10 @@ use maskwright_lexing::{Context, LexError, Surroundings, Words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Fault;
-use crate::source::{Span, TOP};
+use crate::source::{BY_EXPRESSION, Span, TOP};
 
-/// The most items and levels of a rule.
+/// The most items and levels of a rule, each of which is a call within another.
 const MAX_DEPTH: u32 = 500;
-/// The most expressions that are made besides those of the plain grammar.
-const MAX_MADE: usize = 1_000_000;
 
 /// Why the rules could not be made.
 pub(crate) enum Unmade {
@@ -285,9 +283,7 @@ impl Product<'_> {
         if self.is_plain(expr, from) {
             return Ok(self.plain.exprs[expr.index()]);
         }
-        if self.builder.n_exprs() > self.plain.exprs.len() + MAX_MADE {
-            return Err(Unmade::Limit(format!("more than {MAX_MADE} expressions")));
-        }
+        self.fuel.hold(BY_EXPRESSION);
         self.enter()?;
         let made = match self.grammar.pool().get(expr).clone() {
             Expr::Never => self.builder.never(),

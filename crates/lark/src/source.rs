@@ -1,7 +1,9 @@
 //! The texts that a grammar is made of, and places in them.
 
-/// The longest text of one grammar file, in bytes; far more than any grammar that people write.
-pub(crate) const MAX_SOURCE: usize = 1 << 26;
+use maskwright_syntax::MAX_SOURCE;
+
+/// What an expression takes before the grammar is whole, in bytes.
+pub(crate) const BY_EXPRESSION: usize = 64;
 
 /// A place: bytes `start..end` of one source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,9 +15,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::elimination::{Edges, Graph, add_edge};
 use crate::{Discipline, LexError, LexState, Lexer, LexerLimits, LexerTerminal, Pattern, PatternNode};
 
-/// The greatest number of pairs of states of the two automata.
-const MAX_PAIRS: usize = 200_000;
-
 /// The greatest number of states that are made an expression again, before equal ones are merged.
 const MAX_STATES: usize = 2_000;
 
@@ -84,9 +81,6 @@ fn is_language(lexer: &Lexer, regex: &Regex, fuel: &Fuel) -> Result<bool, LexErr
         fuel.spend(256)?;
         if ends(lexer, read) != automaton.is_accepting(residue) {
             return Ok(false);
-        }
-        if seen.len() > MAX_PAIRS {
-            return Err(LexError::limit("states to compare orders of matching", MAX_PAIRS as u64));
         }
         for byte in 0..=255 {
             let next = (lexer.step(read, byte)?, automaton.step(residue, byte));

@@ -36,11 +36,9 @@ use rustc_hash::FxHashMap;
 use crate::elimination::{Edges, Graph, add_edge};
 use crate::{LexError, Pattern};
 
-/// The most contexts that are told apart.
+/// The most contexts that are told apart: rules are copied for each, and sets of contexts are kept for each
+/// expression and context.
 const MAX_CONTEXTS: usize = 1_024;
-
-/// The most pairs of a place in a pattern and a context that are followed from one context.
-const MAX_PAIRS: usize = 20_000;
 
 /// No text has this byte. A word that begins with it stands for tokens by name.
 const MARK: u8 = 0xFF;
@@ -318,9 +316,6 @@ impl Surroundings {
                 add_edge(&mut edges, to, byte);
             }
             reading.states.push((context, edges));
-            if ids.len() > MAX_PAIRS {
-                return Err(LexError::limit("states of a terminal in one context", MAX_PAIRS as u64));
-            }
         }
         reading.ends.sort_unstable();
         reading.ends.dedup();

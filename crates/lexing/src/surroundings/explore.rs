@@ -15,14 +15,8 @@ use super::{ANYTHING, Condition, Context, Counting, DEAD, NOTHING, Place, Run, S
 use crate::merge::{classes, representatives};
 use crate::{Choice, Discipline, Fate, LexError, LexState, Lexer, LexerLimits, LexerTerminal, Pattern};
 
-/// The most states of what stands before a place; inside of characters there are many.
-const MAX_BEFORE: usize = 20_000;
-/// The most states of the lexer.
+/// The most states of the lexer: its steps are not counted as work.
 const MAX_LEXER_STATES: u32 = 50_000;
-/// The most states of runs.
-const MAX_RUNS: usize = 20_000;
-/// The most conditions.
-const MAX_CONDITIONS: usize = 20_000;
 
 /// The bytes that continue a character.
 const CONTINUATIONS: std::ops::RangeInclusive<u8> = 0x80..=0xBF;
@@ -160,9 +154,6 @@ impl Explorer<'_> {
                     new
                 }));
             }
-            if states.len() > MAX_BEFORE {
-                return Err(LexError::limit("texts before a place to tell apart", MAX_BEFORE as u64));
-            }
             before.push(next);
         }
         Ok((states, before))
@@ -225,9 +216,7 @@ impl Explorer<'_> {
                     }
                 });
             }
-            if keys.len() > MAX_RUNS {
-                return Err(LexError::limit("states of patterns with assertions", MAX_RUNS as u64));
-            }
+            self.fuel.hold(size_of::<Run>() + size_of_val(&next[..]) + 2 * size_of::<RunKey>());
             let ends = self.ends(whole, alone)?;
             runs.push(Run { ends, next });
         }
@@ -276,9 +265,7 @@ impl Explorer<'_> {
         if let Some(&known) = self.condition_ids.get(&closed) {
             return Ok(known);
         }
-        if self.conditions.len() >= MAX_CONDITIONS {
-            return Err(LexError::limit("conditions on what follows a pattern", MAX_CONDITIONS as u64));
-        }
+        self.fuel.hold(2 * size_of_val(&closed[..]));
         let id = self.conditions.len() as u32;
         self.conditions.push(closed.clone());
         self.condition_ids.insert(closed, id);
