@@ -10,12 +10,13 @@
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
+use maskwright_syntax::MAX_SOURCE;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::Fault;
 use crate::import::{self, ImportRequest, Resolver};
 use crate::parser::parse;
-use crate::source::{MAX_SOURCE, Sources, Span};
+use crate::source::{Sources, Span};
 use crate::tree::{BodyId, Definition, Import, Name, Node, Schema, Statement, Symbol, Tree};
 
 /// How many files a grammar may be made of, a file counted each time it is imported.

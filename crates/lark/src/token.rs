@@ -4,9 +4,10 @@
 //! [`Token::Or`]. Comments (`//` and `#`) and a backslash before a newline are blanks. Linear time.
 
 use maskwright_grammar::TokenSet;
+use maskwright_syntax::MAX_SOURCE;
 
 use crate::error::Fault;
-use crate::source::{MAX_SOURCE, Span};
+use crate::source::Span;
 
 /// The most tokens of one file.
 const MAX_TOKENS: usize = 1 << 20;

@@ -18,3 +18,6 @@ pub use maskwright_error::nearest_name;
 
 /// How deeply groups may nest in any source; parsers recurse on nesting.
 const MAX_DEPTH: usize = 250;
+
+/// The longest source of a grammar, in bytes; far more than any grammar that people write.
+pub const MAX_SOURCE: usize = 1 << 26;

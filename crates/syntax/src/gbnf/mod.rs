@@ -24,10 +24,7 @@ use maskwright_grammar::{Grammar, GrammarBuilder, Item, RuleId, SpecialNames};
 
 use self::lexer::{Lexer, Token};
 use crate::error::Fault;
-use crate::{MAX_DEPTH, PATH_HINT, SyntaxError, is_like_a_path, nearest_name};
-
-/// The largest source, in bytes.
-const MAX_SOURCE: usize = 1 << 26;
+use crate::{MAX_DEPTH, MAX_SOURCE, PATH_HINT, SyntaxError, is_like_a_path, nearest_name};
 
 /// How many repetitions may follow one item (`x{2}{3}` has two): each is a level of nesting.
 const MAX_REPEATS: usize = 8;

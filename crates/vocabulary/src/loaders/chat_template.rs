@@ -6,14 +6,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::read_limited;
-
-/// The largest file that is read; templates have some ten kilobytes.
-const MAX_FILE_LEN: usize = 1 << 24;
+use super::{MAX_CONFIG_LEN, read_limited};
 
 /// That of the files beside a `tokenizer.json`: `chat_template.jinja`, or what `tokenizer_config.json` has.
 pub(crate) fn beside(path: &Path) -> Option<String> {
-    let read = |name: &str| read_limited(&path.with_file_name(name), MAX_FILE_LEN).ok();
+    let read = |name: &str| read_limited(&path.with_file_name(name), MAX_CONFIG_LEN).ok();
     if let Some(template) = read("chat_template.jinja").and_then(|bytes| String::from_utf8(bytes).ok()) {
         return Some(template);
     }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::read_limited;
 use super::tokens::Tokens;
+use super::{MAX_CONFIG_LEN, read_limited};
 use crate::{TokenId, TokenizerError};
 
 /// Names that end a text, or a turn of a chat, in the models in use. All that a tokenizer has count: which of
@@ -26,9 +26,6 @@ const WELL_KNOWN: [&str; 14] = [
     "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
     "<|END_OF_TURN_TOKEN|>",
 ];
-
-/// A configuration file has a few hundred kilobytes at most.
-const MAX_CONFIG_LEN: usize = 1 << 24;
 
 /// The ids of the well-known names among the added tokens.
 ///

@@ -26,6 +26,10 @@ use std::path::Path;
 use self::tokens::Tokens;
 use crate::{TokenId, TokenizerError};
 
+/// The largest file that is read beside a tokenizer: configurations have a few hundred kilobytes at most,
+/// templates some ten.
+const MAX_CONFIG_LEN: usize = 1 << 24;
+
 /// A file whose tokens have been read.
 pub(crate) struct Loaded<R> {
     pub(crate) tokens: Tokens,
