@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{Automaton, AutomatonError, AutomatonLimits, ByteSet, Fuel, Node, Regex};
 
-/// The most states of a unit's automaton.
+/// The most states of a unit's automaton: each has a table of 256 bytes, which hold states.
 const MAX_UNIT_STATES: usize = 64;
 
 /// Counts below this one are left to the lazy automaton.
@@ -62,7 +62,7 @@ pub enum UnitStep {
 #[derive(Default)]
 pub struct CountedUnits(Mutex<FxHashMap<Regex, Option<Arc<Unit>>>>);
 
-/// The most units that are kept.
+/// The most units that are kept: their tables take 16 MiB at most.
 const MAX_UNITS: usize = 1_024;
 
 impl CountedUnits {

@@ -12,7 +12,7 @@
 use super::{ALL, Arena, EMPTY, EPSILON, Node, NodeId};
 use crate::{AutomatonError, ByteSet};
 
-/// How many members with a loop at their beginning are tried on the others.
+/// How many members with a loop at their beginning are tried on the others, each time a union is made.
 const MAX_LOOPED: usize = 8;
 /// How many parts of a member may come before what it has in common with another.
 const MAX_PREFIX: usize = 16;
