@@ -15,4 +15,4 @@ pub use infiller::{Form, Infiller};
 pub(crate) use near::Witness;
 pub(crate) use question::{Place, Question};
 pub use reader::Relation;
-pub(crate) use solver::{Answer, NEAR_WORK, Solver, with_fuel};
+pub(crate) use solver::{Answer, Solver, with_fuel};

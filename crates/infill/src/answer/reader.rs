@@ -12,7 +12,7 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 use rustc_hash::FxHashMap;
 
 use crate::ground::InfillError;
-use crate::lattice::{Lattice, Read, around};
+use crate::lattice::{Lattice, MAX_AROUNDS, Read, around};
 
 /// How the language of a reader relates to that of the sessions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,9 +24,6 @@ pub enum Relation {
     /// Neither need have all texts of the other.
     Near,
 }
-
-/// For how many neighbourhoods of known text a reader keeps what they let stand between them.
-const MAX_NEAR: usize = 256;
 
 /// See the module.
 pub(crate) struct Reader {
@@ -76,7 +73,7 @@ impl Reader {
                 self.tables().settle(&near, position, [&mut all, &mut allowed], fuel)?;
                 let allowed: Arc<[u32]> = allowed.into();
                 let mut kept = kept();
-                if kept.len() >= MAX_NEAR {
+                if kept.len() >= MAX_AROUNDS {
                     kept.clear();
                 }
                 kept.insert(near, allowed.clone());

@@ -39,8 +39,6 @@ use crate::answer::reader::Reader;
 use crate::ground::InfillError;
 use crate::lattice::{Effort, Lattice, Outcome, around};
 
-pub(crate) use masks::NEAR_WORK;
-
 /// One strategy, with about how many facts it makes.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
@@ -78,8 +76,9 @@ const QUESTION_PART: u64 = 3;
 /// Of the work that is left for a question, one strategy may take one part of so many.
 const STAGE_PART: u64 = 2;
 
-/// The work of a session that looks for the shortest end of a text. Its units take longer than others.
-const FINISH_WORK: u64 = 2_000_000;
+/// A session that looks for the shortest end of a text may take one part of so many of the work of a first
+/// question. Its units take longer than others.
+const FINISH_PART: u64 = 75;
 
 /// How often a text that the judge refuses is mended without the judge reading more of it than before.
 const N_MENDED: usize = 12;
@@ -211,7 +210,10 @@ impl Solver {
                 answer => Ok(answer),
             },
             Stage::Finish if number > 0 => Ok(Answer::Open),
-            Stage::Finish => Meter { limit: FINISH_WORK }.run(|| self.finish(question)),
+            Stage::Finish => {
+                let limit = infiller.limits().work / FINISH_PART;
+                Meter { limit }.run(|| self.finish(question))
+            }
             Stage::Refute(_) | Stage::RefuteNear if !reader.has_all() => Ok(Answer::Open),
             Stage::Refute(n_facts) => {
                 let mut tables = reader.tables();
@@ -419,7 +421,11 @@ impl Solver {
 
 /// The facts for a question that is near a text.
 fn near_effort(question: &Question) -> Effort {
-    Effort::Likely(N_NEAR + N_NEAR_PLACE * question.places.len())
+    Effort::Likely(near_facts(question))
+}
+
+fn near_facts(question: &Question) -> usize {
+    N_NEAR + N_NEAR_PLACE * question.places.len()
 }
 
 /// Runs `ask` with so much work at most in searches, and as much in sessions, but with no more than the

@@ -13,7 +13,7 @@ use maskwright_engine::{
 use maskwright_error::{Error, ErrorKind};
 use maskwright_vocabulary::{TokenId, mask_insert, mask_remove, mask_words};
 
-use crate::answer::{Answer, Infiller, NEAR_WORK, Place, Question, Solver, Witness};
+use crate::answer::{Answer, Infiller, Place, Question, Solver, Witness};
 use crate::canvas::why;
 use crate::ground::InfillError;
 
@@ -252,7 +252,7 @@ impl Canvas {
             Known::Possible(witness) => Some(&**witness),
             Known::Impossible | Known::Open => None,
         };
-        let work = if exact { self.solver.infiller.limits().work } else { NEAR_WORK };
+        let work = if exact { self.solver.infiller.limits().work } else { self.solver.near_work() };
         let longer = match witness.filter(|witness| witness.end <= position) {
             // It says nothing of texts that reach the position.
             Some(witness) => {

@@ -45,10 +45,6 @@ const NONE: u32 = u32::MAX;
 /// The call of the start rule.
 const TOP: u32 = 0;
 
-/// The most facts and backs of a chart, so that it takes some three gigabytes at most.
-const MAX_FACTS: usize = 10_000_000;
-const MAX_BACKS: usize = 4 * MAX_FACTS;
-
 /// A fact is the better the further it has come in the text, less so much for each call that it is within,
 /// for each terminal that was read since the position began, and for each [`CROWD`] of facts at its position:
 /// of what masked positions can be, little opens something, what was opened must be closed, and any text is
@@ -211,12 +207,6 @@ impl Chart {
     fn follow_once(&mut self, fact: u32, edges: &mut impl Edges) -> Result<(), InfillError> {
         if std::mem::replace(&mut self.is_followed[fact as usize], true) {
             return Ok(());
-        }
-        if self.facts.len() > MAX_FACTS || self.backs.len() > MAX_BACKS {
-            return Err(InfillError::limit(format!(
-                "position {}: the chart of all texts needs more than the {MAX_FACTS} facts allowed",
-                edges.position(self.node(fact))
-            )));
         }
         self.followed = fact;
         let (n_facts, n_backs) = (self.facts.len(), self.backs.len());

@@ -15,7 +15,8 @@ use maskwright_automata::AutomatonLimits;
 #[non_exhaustive]
 pub struct InfillLimits {
     /// Work units, of 10 to 35 ns, of the first question about a canvas or template, and of an exact mask.
-    /// Questions about one token take at most a third of that each, and are left open then.
+    /// Questions about one token take at most a third of that each, and are left open then. What a search
+    /// keeps counts as work too, so this bounds its memory: some ten bytes a unit.
     pub work: u64,
     /// Limits of each terminal's automaton.
     pub automaton: AutomatonLimits,

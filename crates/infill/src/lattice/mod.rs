@@ -13,4 +13,4 @@ mod wide;
 pub(crate) use filling::Filling;
 pub(crate) use lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step, UNITS_PER_EDGE, UNITS_PER_NODE};
 pub(crate) use read::{Blocked, Effort, LexerToken, Outcome, Read, Unread};
-pub(crate) use wide::{around, rough, wide};
+pub(crate) use wide::{MAX_AROUNDS, around, rough, wide};

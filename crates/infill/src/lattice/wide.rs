@@ -6,6 +6,9 @@
 
 use crate::lattice::{Lattice, Piece, Step};
 
+/// For how many lattices around a position it is kept what they let stand there.
+pub(crate) const MAX_AROUNDS: usize = 256;
+
 /// How many known pieces on each side of a position are looked at first.
 const N_AROUND: usize = 16;
 

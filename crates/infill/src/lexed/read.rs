@@ -11,7 +11,9 @@ use rustc_hash::FxHashMap;
 
 use crate::chart::Chart;
 use crate::ground::InfillError;
-use crate::lattice::{Blocked, Effort, Lattice, LexerToken, Outcome, Piece, Read, around, rough, wide};
+use crate::lattice::{
+    Blocked, Effort, Lattice, LexerToken, MAX_AROUNDS, Outcome, Piece, Read, around, rough, wide,
+};
 use crate::lexed::charted::Charted;
 use crate::lexed::edges::LexedEdges;
 use crate::lexed::graph::Graph;
@@ -28,9 +30,6 @@ const MASKED_NEAR: [[usize; 2]; 2] = [[0, 3], [3, 3]];
 
 /// Few are one in so many tokens of the vocabulary.
 const FEW: usize = 128;
-
-/// For so many lattices, what they say about a position is kept.
-const MAX_AROUNDS: usize = 256;
 
 /// About how many facts are made to refuse tokens that way.
 const N_AROUND: usize = 50_000;

@@ -17,19 +17,15 @@ use crate::answer::judge::Judgement;
 use crate::answer::near::Witness;
 use crate::answer::question::{Place, Question};
 use crate::answer::reader::{Reader, Relation};
-use crate::answer::solver::{Answer, Solver, with_fuel, within_limits};
+use crate::answer::solver::{Answer, Solver, near_facts, with_fuel, within_limits};
 use crate::ground::InfillError;
 use crate::lattice::Lattice;
 
 /// How many masked positions on each side of one are open, at first and then.
 const WINDOWS: [usize; 3] = [0, 2, 8];
 
-/// How many facts of a window are made, and how many more for each place.
-const N_WINDOW: usize = 10_000;
-const N_WINDOW_PLACE: usize = 64;
-
-/// The work of refusing tokens, and of each window.
-pub(crate) const NEAR_WORK: u64 = 5_000_000;
+/// Refusing tokens, and each window, may take one part of so many of the work of a first question.
+const NEAR_PART: u64 = 30;
 
 /// A prime number.
 const STRIDE: u64 = 7_919;
@@ -62,6 +58,11 @@ impl Solver {
     ) -> Result<(Vec<u32>, bool), InfillError> {
         let limit = self.infiller.limits().work;
         Meter { limit }.run(|| self.mask_metered(question, position, witness, exact))
+    }
+
+    /// The work of refusing tokens, and of each window.
+    pub(crate) fn near_work(&self) -> u64 {
+        self.infiller.limits().work / NEAR_PART
     }
 
     fn mask_metered(
@@ -113,7 +114,7 @@ impl Solver {
         for n_near in WINDOWS {
             let window = witness.as_ref().and_then(|witness| witness.window(question, position, n_near));
             let Some(window) = window else { break };
-            let n_facts = N_WINDOW + N_WINDOW_PLACE * window.places.len();
+            let n_facts = near_facts(&window);
             for lattice in window.lattices(reader, vocabulary).0 {
                 let mut left = union(&asked);
                 if is_empty(&left) {
@@ -121,14 +122,14 @@ impl Solver {
                 }
                 let masks = [&mut left[..], &mut allowed];
                 let prove = |fuel: &Fuel| reader.tables().prove(&lattice, position, masks, n_facts, fuel);
-                within_limits(with_fuel(NEAR_WORK, prove))?;
+                within_limits(with_fuel(self.near_work(), prove))?;
                 asked.iter_mut().for_each(|asked| remove(asked, &allowed));
             }
         }
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
             if !is_empty(asked) {
                 let refuse = |fuel: &Fuel| reader.tables().refuse_few(lattice, position, asked, fuel);
-                within_limits(with_fuel(NEAR_WORK, refuse))?;
+                within_limits(with_fuel(self.near_work(), refuse))?;
             }
         }
         let left = if are_all { union(&asked) } else { vocabulary.in_trie().to_vec() };
@@ -277,7 +278,7 @@ impl Solver {
         let mut asked = vec![vocabulary.in_trie().to_vec(); lattices.len()];
         for (lattice, asked) in lattices.iter().zip(&mut asked) {
             let refuse = |fuel: &Fuel| reader.refuse_near(lattice, position, asked, (vocabulary, fuel));
-            within_limits(with_fuel(NEAR_WORK, refuse))?;
+            within_limits(with_fuel(self.near_work(), refuse))?;
         }
         Ok(asked)
     }
