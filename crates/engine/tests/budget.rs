@@ -46,15 +46,20 @@ fn done<T>(result: Result<T, Error>) -> Result<T, TestCaseError> {
     })
 }
 
-/// The grammar as it is and collapsed, with optimisations on and off; none if it has no words.
+/// The grammar as it is and collapsed, with optimisations on, with them off, and with tables that are dropped
+/// whenever something is added; none if it has no words.
 fn compiled(
     grammar: &Grammar,
     vocabulary: &Arc<Vocabulary>,
 ) -> Result<Vec<Arc<EngineGrammar>>, TestCaseError> {
     let fuel = Fuel::unlimited();
     let mut all = Vec::new();
-    for options in [Options::default(), Options { use_memo: false, ..Options::default() }] {
-        let compiler = Compiler::with_options(vocabulary.clone(), limits(), options);
+    let without_memo = Options { use_memo: false, ..Options::default() };
+    let without_room = Limits { memory_bytes: 0, ..limits() };
+    for (limits, options) in
+        [(limits(), Options::default()), (limits(), without_memo), (without_room, Options::default())]
+    {
+        let compiler = Compiler::with_options(vocabulary.clone(), limits, options);
         for grammar in [grammar.clone(), collapse_regular(grammar, &fuel).unwrap()] {
             match compiler.compile(grammar, &fuel) {
                 Ok(compiled) => all.push(compiled),

@@ -58,8 +58,7 @@ impl Default for Limits {
 
 impl Limits {
     /// Bytes that one kind of answers may take beside a grammar's machine (completions, profiles, what tokens
-    /// do to residues) before those are dropped: small enough that all kinds together fit beside machines
-    /// and rows.
+    /// do to residues) before those are dropped: all kinds of one grammar together take about half of it.
     pub(crate) fn table_bytes(&self) -> usize {
         self.memory_bytes / 16
     }
@@ -71,8 +70,8 @@ impl Limits {
 }
 
 /// The most places that one best-first search for a completion visits, whether it goes from token to token of
-/// a lexer or of the vocabulary. It counts beside `mask_work`, which is mostly not limited: where rules go
-/// ever deeper there is no last place.
+/// a lexer or of the vocabulary. It counts beside `mask_work`, which has no limit by default: where rules
+/// go ever deeper there is no last place.
 pub(crate) const MAX_SEARCHED: usize = 5_000;
 
 /// Which optimisations are on. All combinations give the same masks; the switches exist so that tests can

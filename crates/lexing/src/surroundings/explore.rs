@@ -15,7 +15,7 @@ use super::{ANYTHING, Condition, Context, Counting, DEAD, NOTHING, Place, Run, S
 use crate::merge::{classes, representatives};
 use crate::{Choice, Discipline, Fate, LexError, LexState, Lexer, LexerLimits, LexerTerminal, Pattern};
 
-/// The most states of the lexer: its steps are not counted as work.
+/// The most states of the lexer: what its steps make is not counted as work.
 const MAX_LEXER_STATES: u32 = 50_000;
 
 /// The bytes that continue a character.
