@@ -46,19 +46,18 @@ fn done<T>(result: Result<T, Error>) -> Result<T, TestCaseError> {
     })
 }
 
-/// The grammar as it is and collapsed, with optimisations on, with them off, and with tables that are dropped
-/// whenever something is added; none if it has no words.
+/// The grammar as it is and collapsed, with optimisations on, and with them off and tables within
+/// `memory_bytes`; none if it has no words.
 fn compiled(
     grammar: &Grammar,
     vocabulary: &Arc<Vocabulary>,
+    memory_bytes: usize,
 ) -> Result<Vec<Arc<EngineGrammar>>, TestCaseError> {
     let fuel = Fuel::unlimited();
     let mut all = Vec::new();
     let without_memo = Options { use_memo: false, ..Options::default() };
-    let without_room = Limits { memory_bytes: 0, ..limits() };
-    for (limits, options) in
-        [(limits(), Options::default()), (limits(), without_memo), (without_room, Options::default())]
-    {
+    let little = Limits { memory_bytes, ..limits() };
+    for (limits, options) in [(limits(), Options::default()), (little, without_memo)] {
         let compiler = Compiler::with_options(vocabulary.clone(), limits, options);
         for grammar in [grammar.clone(), collapse_regular(grammar, &fuel).unwrap()] {
             match compiler.compile(grammar, &fuel) {
@@ -82,7 +81,8 @@ fn check(grammar: &Grammar, vocabulary: &Arc<Vocabulary>, walk: &TextWalk) -> Re
             text.extend_from_slice(vocabulary.token_bytes(token).unwrap_or_default());
         }
     }
-    for compiled in compiled(grammar, vocabulary)? {
+    // Tables are dropped whenever something was added.
+    for compiled in compiled(grammar, vocabulary, 0)? {
         let mut matcher = Matcher::new(&compiled);
         for (position, &least) in expected.iter().enumerate() {
             match (matcher.tokens_to_finish(), least) {
@@ -218,7 +218,7 @@ fn texts_end_in_time() {
     let strategy =
         (arb_grammar(), arb_vocabulary(), proptest::collection::vec(any::<u16>(), 1..40), 0usize..9);
     let judge = |(grammar, vocabulary, choices, spare): (Grammar, _, Vec<u16>, _)| {
-        for compiled in compiled(&grammar, &vocabulary)? {
+        for compiled in compiled(&grammar, &vocabulary, Limits::default().memory_bytes)? {
             walk_in_time(&grammar, &vocabulary, &compiled, (&choices, spare), &counts)?;
         }
         Ok(())
@@ -251,7 +251,7 @@ fn texts_end_behind_empty_members() {
     let grammar = builder.finish(rule).unwrap();
     let tokens = ["a", "b", "bb", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(3)], None).unwrap().shared();
-    for compiled in compiled(&grammar, &vocabulary).unwrap() {
+    for compiled in compiled(&grammar, &vocabulary, 0).unwrap() {
         for spare in 0..3 {
             walk_in_time(&grammar, &vocabulary, &compiled, (&[1], spare), &Counts::default()).unwrap();
         }
@@ -280,7 +280,7 @@ fn lists_that_seem_to_begin_with_themselves() {
     let grammar = builder.finish(start).unwrap();
     let tokens = ["a", "b", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
     let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap().shared();
-    for compiled in compiled(&grammar, &vocabulary).unwrap() {
+    for compiled in compiled(&grammar, &vocabulary, 0).unwrap() {
         let mut matcher = Matcher::with_config(&compiled, &MatcherConfig::with_max_tokens(3)).unwrap();
         assert!(matcher.accept_token(TokenId(0)).unwrap());
         assert_eq!(matcher.tokens_to_finish().unwrap().n_tokens, 1);
