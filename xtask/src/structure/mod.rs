@@ -41,7 +41,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("maskwright-automata", 3),
     ("maskwright-engine", 2),
     ("maskwright-grammar", 2),
-    ("maskwright-infill", 4),
     ("maskwright-lexing", 2),
     ("maskwright-models", 3),
     ("maskwright-syntax", 2),

@@ -12,13 +12,40 @@ use maskwright_grammar::{Grammar, Network, RuleId, Symbol, TerminalFacts, Termin
 use maskwright_vocabulary::Vocabulary;
 use rustc_hash::FxHashMap;
 
-use crate::bytes::tables::scan::{Scan, ScanTokens};
 use crate::ground::InfillError;
-use crate::tokens::{NodeSetId, NodeSets};
+use crate::tokens::{NodeSetId, NodeSets, TokenSet};
 
 /// A residue of some terminal: what is left of it after some bytes. Equal ids are equal residues.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(crate) struct ResidueId(pub(crate) u32);
+
+/// Where a residue can be after it read at least one byte, within a token or at its end.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// The terminal ends within the token, which goes on. For any text: the terminal ends (`ROOT`).
+    pub(crate) exits: Option<NodeSetId>,
+    /// The terminal ends where the token ends.
+    pub(crate) ends: bool,
+    /// The token ends and the terminal can go on.
+    pub(crate) entries: Box<[ResidueId]>,
+}
+
+/// The tokens after a [`Scan`]'s `ends` and `entries`.
+#[derive(Debug)]
+pub(crate) struct ScanTokens {
+    ends: TokenSet,
+    entries: FxHashMap<ResidueId, TokenSet>,
+}
+
+impl ScanTokens {
+    /// The tokens that lead to `target`; `None`: to the end of the terminal.
+    pub(crate) fn to(&self, target: Option<ResidueId>) -> Option<&TokenSet> {
+        match target {
+            None => Some(&self.ends),
+            Some(residue) => self.entries.get(&residue),
+        }
+    }
+}
 
 /// See the module.
 pub(crate) struct Tables {

@@ -17,9 +17,17 @@ pub(crate) struct LexedEdges<'e> {
     pub(crate) fuel: &'e Fuel,
 }
 
+impl LexedEdges<'_> {
+    /// Whether a rule that is being read, with `state` left of it, can be read on from a node to the end.
+    fn may_go_on(&self, node: NodeIndex, rule: RuleId, state: ExprId) -> bool {
+        let future = self.graph.futures.get(node as usize);
+        future.is_none_or(|&future| self.tables.grammar.may_go_on(future, rule, state))
+    }
+}
+
 impl Edges for LexedEdges<'_> {
     fn network(&mut self) -> &mut Network {
-        &mut self.tables.network
+        &mut self.tables.grammar.network
     }
 
     fn fuel(&self) -> &Fuel {
@@ -61,24 +69,23 @@ impl Edges for LexedEdges<'_> {
     }
 
     fn can_start(&self) -> bool {
-        let rule = self.tables.network.start();
-        let state = self.tables.network.body(rule);
-        self.graph.ahead[START_NODE as usize].is_some()
-            && self.graph.may_go_on(START_NODE, rule, state, self.tables)
+        let rule = self.tables.grammar.network.start();
+        let state = self.tables.grammar.network.body(rule);
+        self.graph.ahead[START_NODE as usize].is_some() && self.may_go_on(START_NODE, rule, state)
     }
 
     fn can_begin(&mut self, rule: RuleId, node: NodeIndex) -> Result<bool, InfillError> {
         let Some(ahead) = &self.graph.ahead[node as usize] else { return Ok(false) };
-        let state = self.tables.network.body(rule);
-        Ok(self.tables.rule_first(rule, self.fuel)?.intersects(&ahead.next)
-            && self.graph.may_go_on(node, rule, state, self.tables))
+        let state = self.tables.grammar.network.body(rule);
+        Ok(self.tables.grammar.rule_first(rule, self.fuel)?.intersects(&ahead.next)
+            && self.may_go_on(node, rule, state))
     }
 
     fn can_go_on(&mut self, rule: RuleId, state: ExprId, node: NodeIndex) -> Result<bool, InfillError> {
         let Some(ahead) = &self.graph.ahead[node as usize] else { return Ok(false) };
-        Ok((self.tables.first(state, self.fuel)?.all.intersects(&ahead.next)
-            || self.tables.network.is_nullable(state))
-            && self.graph.may_go_on(node, rule, state, self.tables))
+        Ok((self.tables.grammar.first(state, self.fuel)?.all.intersects(&ahead.next)
+            || self.tables.grammar.network.is_nullable(state))
+            && self.may_go_on(node, rule, state))
     }
 
     fn can_read_on(
@@ -90,12 +97,12 @@ impl Edges for LexedEdges<'_> {
     ) -> Result<bool, InfillError> {
         let Some(ahead) = &self.graph.ahead[node as usize] else { return Ok(false) };
         Ok((ahead.may_be_ignored && may_skip
-            || self.tables.first(state, self.fuel)?.direct.intersects(&ahead.current))
-            && self.graph.may_go_on(node, rule, state, self.tables))
+            || self.tables.grammar.first(state, self.fuel)?.direct.intersects(&ahead.current))
+            && self.may_go_on(node, rule, state))
     }
 
     fn is_in_line(&self, rule: RuleId) -> bool {
-        self.tables.is_in_line[rule.index()]
+        self.tables.grammar.is_in_line[rule.index()]
     }
 
     fn is_usual_width(&self, width: u32) -> bool {

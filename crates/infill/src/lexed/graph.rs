@@ -32,7 +32,7 @@ use crate::lattice::{BYTES_OF_TOKEN, Lattice, Node, Piece, Step, UNITS_PER_EDGE,
 use crate::lexed::graph::narrow::{Reading, usual_widths};
 use crate::lexed::hypotheses::CLEAR;
 use crate::lexed::tables::LexedTables;
-use crate::lexed::tables::scan::Leap;
+use crate::lexed::tables::memo::Leap;
 use crate::rules::StatesId;
 use crate::tokens::NodeSetId;
 
@@ -220,8 +220,8 @@ impl Graph {
                 }
             }
         }
-        graph.look_ahead(tables.n_terminals, fuel)?;
-        graph.look_further(tables, fuel)?;
+        graph.look_ahead(tables.grammar.n_terminals, fuel)?;
+        graph.look_further(&mut tables.grammar, fuel)?;
         if tables.merge_alike {
             graph.merge_alike(steps);
         }
@@ -252,10 +252,7 @@ impl Graph {
 
     /// Adds an edge, and the node that it leads to if it is new; none to where the next byte is known and
     /// cannot be read, or the text ends and none may end so.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn lead(
+    fn lead(
         &mut self,
         from: NodeIndex,
         (label, hypothesis): Leap,
@@ -402,24 +399,18 @@ impl Graph {
                 for &(leap, set) in &scan.exits {
                     self.lead(from, leap, Node { inner: set.0, ..place }, Crossing::Bytes, tables)?;
                 }
-                let asked = self
-                    .positions
-                    .asked
-                    .as_ref()
-                    .filter(|(position, _)| *position == place.position as usize);
-                let tokens = match asked {
-                    Some(_) => Some(tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?),
+                let is_here = |asked: &&(usize, _)| asked.0 == place.position as usize;
+                let wanted: Option<Vec<bool>> = match self.positions.asked.as_ref().filter(is_here) {
+                    Some((_, asked)) => {
+                        let tokens = tables.scan_tokens(NodeSetId(place.inner), hypothesis, fuel)?;
+                        Some(tokens.iter().map(|tokens| tokens.intersects(asked)).collect())
+                    }
                     None => None,
                 };
-                let is_asked = |index: usize| match (&tokens, &asked) {
-                    (Some(tokens), Some((_, asked))) => {
-                        tokens.get(index).is_some_and(|set| set.intersects(asked))
+                for (index, &leap) in scan.ends.iter().enumerate() {
+                    if wanted.as_ref().is_none_or(|wanted| wanted.get(index) == Some(&true)) {
+                        self.lead(from, leap, behind, Crossing::Token { index: index as u32 }, tables)?;
                     }
-                    _ => true,
-                };
-                let wanted: Vec<bool> = (0..scan.ends.len()).map(is_asked).collect();
-                for (index, &leap) in scan.ends.iter().enumerate().filter(|(index, _)| wanted[*index]) {
-                    self.lead(from, leap, behind, Crossing::Token { index: index as u32 }, tables)?;
                 }
             }
             Piece::Free | Piece::Rough => {
@@ -445,6 +436,43 @@ impl Graph {
             .map_err(|error| InfillError::work(place.position as usize, error))?;
         self.out.resize(self.nodes.len(), (0, 0));
         self.out[from as usize] = (first, first + n_edges);
+        Ok(())
+    }
+
+    /// Adds the walks from a node of a masked position.
+    fn walk(
+        &mut self,
+        from: NodeIndex,
+        reading: Reading,
+        tables: &mut LexedTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let (place, hypothesis) = self.nodes[from as usize];
+        let behind = Node::boundary(place.position + 1);
+        let walks = tables.walks(hypothesis, fuel)?;
+        let tree = match reading {
+            Reading::Last | Reading::LastOfLine => &walks.last,
+            Reading::Near => &walks.near,
+            Reading::Open => &walks.open,
+            Reading::Whole | Reading::Inner | Reading::Silent => &walks.inner,
+        };
+        let Some(node) = tree.nodes.get(place.inner as usize) else { return Ok(()) };
+        for &(label, to) in &node.ends {
+            let is_read = match reading {
+                Reading::Silent => label.is_none() && to == hypothesis,
+                Reading::Last => true,
+                _ => self.is_usual(from, to, tables),
+            };
+            if is_read {
+                self.lead(from, (label, to), behind, Crossing::Walk { target: to }, tables)?;
+            }
+        }
+        if reading != Reading::Silent {
+            for &(label, child) in &node.exits {
+                let inside = Node { inner: child, ..place };
+                self.lead(from, (Some(label), hypothesis), inside, Crossing::Bytes, tables)?;
+            }
+        }
         Ok(())
     }
 
@@ -501,7 +529,7 @@ impl Graph {
     }
 
     /// Whether lines are usually as wide as the one after a step from `from` to `hypothesis`, if that asks.
-    pub(crate) fn is_usual(&self, from: NodeIndex, hypothesis: HypothesisId, tables: &LexedTables) -> bool {
+    fn is_usual(&self, from: NodeIndex, hypothesis: HypothesisId, tables: &LexedTables) -> bool {
         let indent = tables.hypotheses.indent(hypothesis);
         let width = indent.width().map_or(0, |width| width.from(self.widths[from as usize]));
         indent == Indent::None || self.is_usual_width(width)

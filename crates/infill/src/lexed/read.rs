@@ -140,7 +140,7 @@ impl Read for LexedReader {
         // What lies ahead restricts what is read, and here it must not.
         let mut graph =
             Graph::new(&Lattice { ends: Vec::new(), ..lattice.clone() }, &[], &mut self.tables, fuel)?;
-        graph.forget_ahead(self.tables.n_terminals);
+        graph.forget_ahead(self.tables.grammar.n_terminals);
         let mut edges = LexedEdges { graph: &graph, tables: &mut self.tables, fuel };
         let mut chart = Chart::new(&mut edges);
         chart.finish(usize::MAX, &mut edges)?;

@@ -20,40 +20,12 @@ use maskwright_automata::{AutomatonError, Fuel, StateId};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::bytes::tables::{ResidueId, Tables};
+use crate::bytes::tables::{ResidueId, Scan, ScanTokens, Tables};
 use crate::ground::InfillError;
 use crate::tokens::{NodeSetId, TokenSet};
 
 /// Work units of a step whose state is looked up in a set.
 const UNITS_PER_STEP: u64 = 3;
-
-/// Where a residue can be after it read at least one byte, within a token or at its end.
-#[derive(Debug, Default)]
-pub(crate) struct Scan {
-    /// The terminal ends within the token, which goes on. For any text: the terminal ends (`ROOT`).
-    pub(crate) exits: Option<NodeSetId>,
-    /// The terminal ends where the token ends.
-    pub(crate) ends: bool,
-    /// The token ends and the terminal can go on.
-    pub(crate) entries: Box<[ResidueId]>,
-}
-
-/// The tokens after a [`Scan`]'s `ends` and `entries`.
-#[derive(Debug)]
-pub(crate) struct ScanTokens {
-    ends: TokenSet,
-    entries: FxHashMap<ResidueId, TokenSet>,
-}
-
-impl ScanTokens {
-    /// The tokens that lead to `target`; `None`: to the end of the terminal.
-    pub(crate) fn to(&self, target: Option<ResidueId>) -> Option<&TokenSet> {
-        match target {
-            None => Some(&self.ends),
-            Some(residue) => self.entries.get(&residue),
-        }
-    }
-}
 
 /// What a walk over the trie found.
 #[derive(Default)]

@@ -109,7 +109,7 @@ impl Charted {
         tables: &mut LexedTables,
         fuel: &Fuel,
     ) -> Result<(), InfillError> {
-        self.graph.refute_edges(tables, fuel)?;
+        self.graph.refute_edges(&mut tables.grammar, fuel)?;
         if !has_all {
             return Ok(());
         }

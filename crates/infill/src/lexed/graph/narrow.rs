@@ -8,15 +8,10 @@
 //! All its paths stand for paths of the whole graph, by the theorem of [`crate::lexed::tables::clear`]. So a
 //! text that it has is a text of the lattice. A text that it lacks may still exist.
 
-use maskwright_automata::Fuel;
 use maskwright_grammar::{Tabs, blanks_after};
 use rustc_hash::FxHashMap;
 
-use crate::chart::NodeIndex;
-use crate::ground::InfillError;
-use crate::lattice::{Node, Piece, Step};
-use crate::lexed::graph::{Crossing, Graph};
-use crate::lexed::tables::LexedTables;
+use crate::lattice::{Piece, Step};
 
 /// How many positions at each end of a long run give the parser something.
 const N_OPEN: usize = 8;
@@ -131,43 +126,4 @@ pub(crate) fn usual_widths(steps: &[Step], tabs: Tabs) -> Vec<u32> {
     widths.sort_unstable();
     widths.dedup();
     widths
-}
-
-impl Graph {
-    /// Adds the walks from a node of a masked position.
-    pub(crate) fn walk(
-        &mut self,
-        from: NodeIndex,
-        reading: Reading,
-        tables: &mut LexedTables,
-        fuel: &Fuel,
-    ) -> Result<(), InfillError> {
-        let (place, hypothesis) = self.nodes[from as usize];
-        let behind = Node::boundary(place.position + 1);
-        let walks = tables.walks(hypothesis, fuel)?;
-        let tree = match reading {
-            Reading::Last | Reading::LastOfLine => &walks.last,
-            Reading::Near => &walks.near,
-            Reading::Open => &walks.open,
-            Reading::Whole | Reading::Inner | Reading::Silent => &walks.inner,
-        };
-        let Some(node) = tree.nodes.get(place.inner as usize) else { return Ok(()) };
-        for &(label, to) in &node.ends {
-            let is_read = match reading {
-                Reading::Silent => label.is_none() && to == hypothesis,
-                Reading::Last => true,
-                _ => self.is_usual(from, to, tables),
-            };
-            if is_read {
-                self.lead(from, (label, to), behind, Crossing::Walk { target: to }, tables)?;
-            }
-        }
-        if reading != Reading::Silent {
-            for &(label, child) in &node.exits {
-                let inside = Node { inner: child, ..place };
-                self.lead(from, (Some(label), hypothesis), inside, Crossing::Bytes, tables)?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -6,33 +6,25 @@
 //! it, as in pieces of any text.
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{ExprId, RuleId};
 
-use crate::chart::{NodeIndex, START_NODE};
+use crate::chart::START_NODE;
 use crate::ground::InfillError;
 use crate::lexed::graph::{Edge, Graph};
-use crate::lexed::tables::LexedTables;
+use crate::lexed::tables::grammar::GrammarTables;
 use crate::rules::StatesId;
 
 impl Graph {
-    /// Whether a rule that is being read, with `state` left of it, can be read on from a node to the end.
-    pub(crate) fn may_go_on(
-        &self,
-        node: NodeIndex,
-        rule: RuleId,
-        state: ExprId,
-        tables: &LexedTables,
-    ) -> bool {
-        self.futures.get(node as usize).is_none_or(|&future| tables.may_go_on(future, rule, state))
-    }
-
     /// Computes which states of the grammar's approximation can read on at each node, from the end to the
     /// beginning. Nodes where none may are dead.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn look_further(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<(), InfillError> {
-        let Some(approximation) = tables.approximation(fuel)? else { return Ok(()) };
+    pub(crate) fn look_further(
+        &mut self,
+        grammar: &mut GrammarTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let Some(approximation) = grammar.approximation(fuel)? else { return Ok(()) };
         self.futures = vec![StatesId::NONE; self.nodes.len()];
         for &goal in &self.goals {
             self.futures[goal as usize] = approximation.ends();
@@ -83,8 +75,12 @@ impl Graph {
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn refute_edges(&mut self, tables: &mut LexedTables, fuel: &Fuel) -> Result<(), InfillError> {
-        let Some(approximation) = tables.approximation(fuel)? else { return Ok(()) };
+    pub(crate) fn refute_edges(
+        &mut self,
+        grammar: &mut GrammarTables,
+        fuel: &Fuel,
+    ) -> Result<(), InfillError> {
+        let Some(approximation) = grammar.approximation(fuel)? else { return Ok(()) };
         if self.futures.is_empty() || self.ahead[START_NODE as usize].is_none() {
             return Ok(());
         }

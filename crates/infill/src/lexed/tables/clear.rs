@@ -14,6 +14,7 @@
 //! cost too many walks (after a line comment only a line end can follow).
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::TerminalId;
@@ -23,39 +24,31 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ground::InfillError;
 use crate::lexed::hypotheses::CLEAR;
 use crate::lexed::tables::LexedTables;
-use crate::lexed::tables::walks::Walk;
+use crate::lexed::tables::memo::{Clear, Walk};
 
 /// The most boundaries that it stands for.
 const MAX_MEMBERS: usize = 64;
 
-/// See the module.
-#[derive(Debug)]
-pub(crate) struct Clear {
-    /// Sorted.
-    members: Vec<HypothesisId>,
-    /// Whether a text may end at each of the members.
-    pub(crate) ends_here: bool,
-    /// What each of the members can do; sorted.
-    pub(crate) walks: Vec<Walk>,
-}
-
-impl Clear {
-    /// The clear boundary of a grammar and vocabulary.
+impl LexedTables {
+    /// The clear boundary of this grammar and vocabulary.
     ///
     /// # Errors
     /// If a limit is reached.
-    pub(crate) fn new(tables: &mut LexedTables, fuel: &Fuel) -> Result<Clear, InfillError> {
-        let start = tables.hypotheses.start;
-        let from_start = tables.all_walks(start, fuel)?;
-        let base = usual(&from_start, tables)?;
+    pub(super) fn clear(&mut self, fuel: &Fuel) -> Result<Arc<Clear>, InfillError> {
+        if let Some(known) = &self.memo.clear {
+            return Ok(known.clone());
+        }
+        let start = self.hypotheses.start;
+        let from_start = self.all_walks(start, fuel)?;
+        let base = usual(&from_start, self)?;
         let mut members = vec![base];
         let mut walks: Vec<Vec<Walk>> = Vec::new();
         while let Some(&member) = members.get(walks.len()) {
             let all = match member {
                 _ if member == start => from_start.clone(),
-                _ => tables.all_walks(member, fuel)?,
+                _ => self.all_walks(member, fuel)?,
             };
-            for target in preferred(&all, base, &members, tables)? {
+            for target in preferred(&all, base, &members, self)? {
                 if members.len() < MAX_MEMBERS && !members.contains(&target) {
                     members.push(target);
                 }
@@ -63,15 +56,12 @@ impl Clear {
             walks.push(all);
         }
         drop_narrow(&mut members, &mut walks);
-        let common = common(&members, &walks);
+        let walks = common(&members, &walks);
         members.sort_unstable();
-        let ends_here = members.iter().all(|&member| tables.hypotheses.ends_here(member));
-        Ok(Clear { members, ends_here, walks: common })
-    }
-
-    /// Whether it stands for a boundary.
-    pub(crate) fn contains(&self, boundary: HypothesisId) -> bool {
-        boundary == CLEAR || self.members.binary_search(&boundary).is_ok()
+        let ends_here = members.iter().all(|&member| self.hypotheses.ends_here(member));
+        let clear = Arc::new(Clear { members, ends_here, walks });
+        self.memo.clear = Some(clear.clone());
+        Ok(clear)
     }
 }
 

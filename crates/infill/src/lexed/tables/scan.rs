@@ -11,51 +11,23 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::TerminalId;
 use maskwright_scan::{HypothesisId, Outcome};
 use maskwright_vocabulary::{TokenId, Trie, TrieNodeId, mask_words};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ground::InfillError;
-use crate::lexed::tables::{LexedTables, MAX_FREE_SCANS};
+use crate::lexed::tables::LexedTables;
+use crate::lexed::tables::memo::{FreeScan, Leap, Part, TokenScan};
 use crate::tokens::{NodeSetId, TokenSet};
 
-/// What the parser gets on the way, and the hypothesis after it.
-pub(crate) type Leap = (Option<TerminalId>, HypothesisId);
-
-/// Where a hypothesis can be after at least one byte. The lists are sorted and distinct.
-#[derive(Debug, Default)]
-pub(crate) struct TokenScan {
-    /// A token of the lexer ends, and the token of the vocabulary continues from one of the nodes.
-    pub(crate) exits: Vec<(Leap, NodeSetId)>,
-    /// The token of the vocabulary ends, and one of the lexer with it or not.
-    pub(crate) ends: Vec<Leap>,
-}
-
-/// Where a hypothesis can be after any text of at least one byte. The lists are sorted and distinct.
-#[derive(Debug)]
-pub(crate) struct FreeScan {
-    /// A token of the lexer ends, at a boundary; each with the boundary before what is ignored, if the leap
-    /// has that.
-    pub(crate) exits: Vec<(Leap, HypothesisId)>,
-    /// The token continues.
-    pub(crate) inside: Vec<HypothesisId>,
-}
+/// The most scans of any text that are kept.
+const MAX_FREE_SCANS: usize = 1 << 14;
 
 /// What a walk over the trie found.
 #[derive(Default)]
 struct Found {
     exits: FxHashMap<Leap, Vec<TrieNodeId>>,
     ends: FxHashMap<Leap, Vec<TokenId>>,
-}
-
-/// What was found below one of the nodes next to the trie's root, where a token of the lexer was in progress.
-/// Hypotheses that differ in what they watch differ no more after a byte or two, so parts are met again and
-/// again, by many hypotheses.
-#[derive(Debug)]
-pub(crate) struct Part {
-    exits: Vec<(Leap, Box<[TrieNodeId]>)>,
-    ends: Vec<(Leap, Box<[TokenId]>)>,
 }
 
 impl LexedTables {
@@ -66,7 +38,7 @@ impl LexedTables {
         hypothesis: HypothesisId,
         fuel: &Fuel,
     ) -> Result<Arc<TokenScan>, InfillError> {
-        if let Some(known) = self.scans.get(&(from, hypothesis)) {
+        if let Some(known) = self.memo.scans.get(&(from, hypothesis)) {
             return Ok(known.clone());
         }
         let (mut exits, mut ends): (_, Vec<Leap>);
@@ -94,7 +66,7 @@ impl LexedTables {
         exits.sort_unstable();
         ends.sort_unstable();
         let scan = Arc::new(TokenScan { exits, ends });
-        self.scans.insert((from, hypothesis), scan.clone());
+        self.memo.scans.insert((from, hypothesis), scan.clone());
         Ok(scan)
     }
 
@@ -106,7 +78,7 @@ impl LexedTables {
         fuel: &Fuel,
     ) -> Result<Arc<[TokenSet]>, InfillError> {
         self.scan(from, hypothesis, fuel)?;
-        if let Some(known) = self.tokens.get(&(from, hypothesis)) {
+        if let Some(known) = self.memo.tokens.get(&(from, hypothesis)) {
             return Ok(known.clone());
         }
         let (Found { mut ends, .. }, parts) = self.first_bytes(hypothesis, fuel)?;
@@ -137,7 +109,7 @@ impl LexedTables {
                 TokenSet::new(tokens, n_vocab)
             })
             .collect();
-        self.tokens.insert(key, tokens.clone());
+        self.memo.tokens.insert(key, tokens.clone());
         tokens
     }
 
@@ -193,7 +165,7 @@ impl LexedTables {
         hypothesis: HypothesisId,
         fuel: &Fuel,
     ) -> Result<Arc<Part>, InfillError> {
-        if let Some(known) = self.parts.get(&(node, hypothesis)) {
+        if let Some(known) = self.memo.parts.get(&(node, hypothesis)) {
             return Ok(known.clone());
         }
         let found = self.walk(&[node], hypothesis, fuel)?;
@@ -203,7 +175,7 @@ impl LexedTables {
             exits: found.exits.into_iter().map(|(leap, nodes)| (leap, nodes.into())).collect(),
             ends: found.ends.into_iter().map(|(leap, tokens)| (leap, tokens.into())).collect(),
         });
-        self.parts.insert((node, hypothesis), part.clone());
+        self.memo.parts.insert((node, hypothesis), part.clone());
         Ok(part)
     }
 
@@ -260,7 +232,7 @@ impl LexedTables {
         fuel: &Fuel,
     ) -> Result<Arc<FreeScan>, InfillError> {
         let key = (hypothesis, counted);
-        if let Some(known) = self.free_scans.get(&key) {
+        if let Some(known) = self.memo.free_scans.get(&key) {
             return Ok(known.clone());
         }
         let mut exits: FxHashMap<Leap, HypothesisId> = FxHashMap::default();
@@ -291,10 +263,10 @@ impl LexedTables {
         let mut inside: Vec<HypothesisId> = reached.into_iter().collect();
         inside.sort_unstable();
         let scan = Arc::new(FreeScan { exits: read, inside });
-        if self.free_scans.len() >= MAX_FREE_SCANS {
-            self.free_scans.clear();
+        if self.memo.free_scans.len() >= MAX_FREE_SCANS {
+            self.memo.free_scans.clear();
         }
-        self.free_scans.insert(key, scan.clone());
+        self.memo.free_scans.insert(key, scan.clone());
         Ok(scan)
     }
 

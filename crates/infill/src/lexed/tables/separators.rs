@@ -26,8 +26,9 @@ use maskwright_scan::{Carry, HypothesisId, Indent};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ground::InfillError;
-use crate::lexed::tables::scan::{Leap, bytes_from};
-use crate::lexed::tables::{LexedTables, Parted};
+use crate::lexed::tables::LexedTables;
+use crate::lexed::tables::memo::{Leap, Parted};
+use crate::lexed::tables::scan::bytes_from;
 
 /// How many texts are tried after a boundary.
 const MAX_TRIED: usize = 8;
@@ -46,7 +47,7 @@ impl LexedTables {
         boundary: HypothesisId,
         fuel: &Fuel,
     ) -> Result<Option<Parted>, InfillError> {
-        if let Some(known) = self.separators.get(&boundary) {
+        if let Some(known) = self.memo.separators.get(&boundary) {
             return Ok(known.clone());
         }
         let mut found = None;
@@ -54,7 +55,7 @@ impl LexedTables {
             let text = self.separator(boundary, target, fuel)?;
             found = text.map(|text| (target, text.into()));
         }
-        self.separators.insert(boundary, found.clone());
+        self.memo.separators.insert(boundary, found.clone());
         Ok(found)
     }
 

@@ -22,7 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::ground::InfillError;
 use crate::lexed::hypotheses::{CLEAR, Hypotheses};
 use crate::lexed::tables::LexedTables;
-use crate::lexed::tables::clear::Clear;
+use crate::lexed::tables::memo::{Walk, WalkNode, WalkTree, Walks};
 use crate::tokens::NodeSetId;
 
 /// The most terminals of a walk.
@@ -31,71 +31,13 @@ const MAX_LABELS: usize = 6;
 /// The most walks from one hypothesis.
 const MAX_WALKS: usize = 1 << 14;
 
-/// The terminals of a token, and the hypothesis after it.
-pub(crate) type Walk = (Box<[TerminalId]>, HypothesisId);
-
-/// Walks from one hypothesis, as trees of their terminals.
-#[derive(Debug, Default)]
-pub(crate) struct Walks {
-    /// Those to [`CLEAR`] and to what can continue without limit.
-    pub(crate) inner: WalkTree,
-    /// The same, and into the middle of characters, and into tokens that a guard watches while they continue.
-    pub(crate) open: WalkTree,
-    /// The same, but to each of the boundaries that the clear one stands for.
-    pub(crate) near: WalkTree,
-    /// All of them.
-    pub(crate) last: WalkTree,
-}
-
-/// Walks that begin with the same terminals share a node; node 0 is the root.
-#[derive(Debug, Default)]
-pub(crate) struct WalkTree {
-    pub(crate) nodes: Vec<WalkNode>,
-}
-
-/// A node of a [`WalkTree`], after some of the terminals.
-#[derive(Debug, Default)]
-pub(crate) struct WalkNode {
-    /// Another terminal, with more of the token after it.
-    pub(crate) exits: Vec<(TerminalId, u32)>,
-    /// The end of the token, and the terminal that ends with it.
-    pub(crate) ends: Vec<(Option<TerminalId>, HypothesisId)>,
-}
-
-impl WalkTree {
-    /// The tree of sorted walks; of those that end within a token of the lexer, all terminals have ended
-    /// before.
-    fn new(walks: &[(&[TerminalId], HypothesisId)], hypotheses: &Hypotheses) -> WalkTree {
-        let mut tree = WalkTree { nodes: vec![WalkNode::default()] };
-        let mut known: FxHashMap<(u32, TerminalId), u32> = FxHashMap::default();
-        for &(labels, to) in walks {
-            let (last, before) = match labels.split_last() {
-                Some((&last, before)) if hypotheses.is_boundary(to) => (Some(last), before),
-                _ => (None, labels),
-            };
-            let mut at = 0u32;
-            for &label in before {
-                let next = tree.nodes.len() as u32;
-                let child = *known.entry((at, label)).or_insert(next);
-                if child == next {
-                    tree.nodes.push(WalkNode::default());
-                    tree.nodes[at as usize].exits.push((label, child));
-                }
-                at = child;
-            }
-            tree.nodes[at as usize].ends.push((last, to));
-        }
-        tree
-    }
-}
-
 impl LexedTables {
     /// The walks from a hypothesis, or from the clear boundary.
     ///
     /// # Errors
     /// If a limit is reached.
     pub(crate) fn walks(&mut self, from: HypothesisId, fuel: &Fuel) -> Result<Arc<Walks>, InfillError> {
-        if let Some(known) = self.walks.get(&from) {
+        if let Some(known) = self.memo.walks.get(&from) {
             return Ok(known.clone());
         }
         let clear = self.clear(fuel)?;
@@ -123,11 +65,11 @@ impl LexedTables {
         let tree = |mut walks: Vec<(&[TerminalId], HypothesisId)>| {
             walks.sort_unstable();
             walks.dedup();
-            WalkTree::new(&walks, &self.hypotheses)
+            tree_of(&walks, &self.hypotheses)
         };
         let (inner, open, near, last) = (tree(inner), tree(open), tree(near), tree(last));
         let walks = Arc::new(Walks { inner, open, near, last });
-        self.walks.insert(from, walks.clone());
+        self.memo.walks.insert(from, walks.clone());
         Ok(walks)
     }
 
@@ -212,17 +154,28 @@ impl LexedTables {
         }
         Ok(None)
     }
+}
 
-    /// The clear boundary of this grammar and vocabulary.
-    ///
-    /// # Errors
-    /// If a limit is reached.
-    pub(crate) fn clear(&mut self, fuel: &Fuel) -> Result<Arc<Clear>, InfillError> {
-        if let Some(known) = &self.clear {
-            return Ok(known.clone());
+/// The tree of sorted walks; of those that end within a token of the lexer, all terminals have ended before.
+fn tree_of(walks: &[(&[TerminalId], HypothesisId)], hypotheses: &Hypotheses) -> WalkTree {
+    let mut tree = WalkTree { nodes: vec![WalkNode::default()] };
+    let mut known: FxHashMap<(u32, TerminalId), u32> = FxHashMap::default();
+    for &(labels, to) in walks {
+        let (last, before) = match labels.split_last() {
+            Some((&last, before)) if hypotheses.is_boundary(to) => (Some(last), before),
+            _ => (None, labels),
+        };
+        let mut at = 0u32;
+        for &label in before {
+            let next = tree.nodes.len() as u32;
+            let child = *known.entry((at, label)).or_insert(next);
+            if child == next {
+                tree.nodes.push(WalkNode::default());
+                tree.nodes[at as usize].exits.push((label, child));
+            }
+            at = child;
         }
-        let clear = Arc::new(Clear::new(self, fuel)?);
-        self.clear = Some(clear.clone());
-        Ok(clear)
+        tree.nodes[at as usize].ends.push((last, to));
     }
+    tree
 }

@@ -171,7 +171,7 @@ impl LexedTables {
             _ => blanks_after(Some(0), byte, tabs).unwrap_or(0),
         };
         let vocabulary = &self.vocabulary;
-        let of_token = *self.most_blanks.get_or_insert_with(|| {
+        let of_token = *self.memo.most_blanks.get_or_insert_with(|| {
             let tokens = (0..vocabulary.n_vocab() as u32).filter_map(|id| vocabulary.text(TokenId(id)));
             let most = tokens.map(|bytes| bytes.iter().map(|&byte| width(byte)).fold(0, u32::saturating_add));
             most.max().unwrap_or(0)
