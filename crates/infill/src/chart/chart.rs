@@ -98,10 +98,12 @@ struct Call {
     start: NodeIndex,
     /// How many calls it was first made within.
     depth: u32,
-    /// Items that continue where the call ends, each in the given state.
-    waiters: Vec<(u32, ExprId)>,
+    waiters: Vec<Waiter>,
     ends: Vec<u32>,
 }
+
+/// An item that continues where a call ends, in the given state.
+type Waiter = (u32, ExprId);
 
 /// One way in which a fact follows: `pred`, then `edge`, then `end`, of which any may be missing.
 #[derive(Clone, Copy, Debug)]
@@ -115,10 +117,72 @@ struct Back {
 
 const START: Back = Back { before: NONE, pred: NONE, edge: NONE, end: NONE };
 
-/// See the module.
+/// The ways in which facts follow.
 #[derive(Debug, Default)]
-pub(crate) struct Chart {
-    facts: Vec<Fact>,
+struct Backs {
+    list: Vec<Back>,
+    /// By fact, the one that was found first, and the one that was found last.
+    first: Vec<u32>,
+    last: Vec<u32>,
+}
+
+impl Backs {
+    /// Adds one to those of a fact, which may be new.
+    fn add(&mut self, fact: u32, back: Back) {
+        let number = self.list.len() as u32;
+        if fact as usize == self.first.len() {
+            self.first.push(number);
+            self.last.push(NONE);
+        }
+        let before = std::mem::replace(&mut self.last[fact as usize], number);
+        self.list.push(Back { before, ..back });
+    }
+}
+
+/// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is made.
+#[derive(Debug, Default)]
+struct Marks {
+    facts: Vec<bool>,
+    edges: Vec<bool>,
+    /// How many facts and edges are marked.
+    n: usize,
+}
+
+impl Marks {
+    /// Marks a fact and all that it follows from. Takes time linear in what is marked for the first time.
+    fn mark(&mut self, fact: u32, backs: &Backs) {
+        let mut stack = vec![fact];
+        while let Some(fact) = stack.pop() {
+            if fact == NONE || std::mem::replace(&mut self.facts[fact as usize], true) {
+                continue;
+            }
+            self.n += 1;
+            let mut index = backs.last[fact as usize];
+            while index != NONE {
+                let back = backs.list[index as usize];
+                self.mark_edge(back.edge);
+                stack.extend([back.pred, back.end]);
+                index = back.before;
+            }
+        }
+    }
+
+    fn mark_edge(&mut self, edge: u32) {
+        if edge == NONE {
+            return;
+        }
+        if self.edges.len() <= edge as usize {
+            self.edges.resize(edge as usize + 1, false);
+        }
+        if !std::mem::replace(&mut self.edges[edge as usize], true) {
+            self.n += 1;
+        }
+    }
+}
+
+/// In which order facts are followed.
+#[derive(Debug, Default)]
+struct Agenda {
     /// The facts of which it is not known what follows, in each order of [`MERITS`]; some are followed
     /// already.
     open: [BinaryHeap<(i32, u32)>; N_ORDERS],
@@ -133,17 +197,40 @@ pub(crate) struct Chart {
     n_at: Vec<i32>,
     /// The fact that is being followed.
     followed: u32,
-    /// By fact and by edge: whether it is part of a derivation that ends in a goal, as far as the chart is
-    /// made.
-    is_marked: Vec<bool>,
-    is_edge_marked: Vec<bool>,
-    n_marked: usize,
+}
+
+impl Agenda {
+    /// Takes in a new fact, by how far it has come in the text, how many calls it is within, and how many
+    /// terminals were read.
+    fn add(&mut self, fact: u32, position: u32, (progress, depth, n_read): (i32, u32, u32)) {
+        self.is_followed.push(false);
+        self.n_read.push(n_read);
+        if self.n_at.len() <= position as usize {
+            self.n_at.resize(position as usize + 1, 0);
+        }
+        let n_here = &mut self.n_at[position as usize];
+        let crowd = *n_here / CROWD;
+        *n_here += 1;
+        let merits = MERITS.map(|(by_depth, by_length, by_crowd)| {
+            progress - by_depth * depth as i32 - by_length * n_read as i32 - by_crowd * crowd
+        });
+        match &mut self.focus {
+            Some(focus) => focus.push(fact, position, merits),
+            None => self.open.iter_mut().zip(merits).for_each(|(open, merit)| open.push((merit, fact))),
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Chart {
+    facts: Vec<Fact>,
+    fact_ids: FxHashMap<Fact, u32>,
+    backs: Backs,
+    agenda: Agenda,
+    marks: Marks,
     /// Ends of the start rule where a text may end, in the order in which they were found.
     goals: Vec<u32>,
-    fact_ids: FxHashMap<Fact, u32>,
-    first_backs: Vec<u32>,
-    last_backs: Vec<u32>,
-    backs: Vec<Back>,
     calls: Vec<Call>,
     call_ids: FxHashMap<(RuleId, NodeIndex, ContextId), u32>,
     contexts: Contexts,
@@ -192,51 +279,44 @@ impl Chart {
 
     /// Makes what follows from one fact at once; false if there is none left.
     fn advance(&mut self, edges: &mut impl Edges) -> Result<bool, InfillError> {
-        self.turn = (self.turn + 1) % N_ORDERS;
-        let Some((merit, index)) = self.open[self.turn].pop() else {
-            return Ok(self.open.iter().any(|open| !open.is_empty()));
+        self.agenda.turn = (self.agenda.turn + 1) % N_ORDERS;
+        let Some((merit, index)) = self.agenda.open[self.agenda.turn].pop() else {
+            return Ok(self.agenda.open.iter().any(|open| !open.is_empty()));
         };
         let followed = self.follow_once(index, edges);
         if followed.is_err() {
-            self.open[self.turn].push((merit, index));
+            self.agenda.open[self.agenda.turn].push((merit, index));
         }
         followed.map(|()| true)
     }
 
     /// Makes what follows from a fact at once, if that was not done.
     fn follow_once(&mut self, fact: u32, edges: &mut impl Edges) -> Result<(), InfillError> {
-        if std::mem::replace(&mut self.is_followed[fact as usize], true) {
+        if std::mem::replace(&mut self.agenda.is_followed[fact as usize], true) {
             return Ok(());
         }
-        self.followed = fact;
-        let (n_facts, n_backs) = (self.facts.len(), self.backs.len());
+        self.agenda.followed = fact;
+        let (n_facts, n_backs) = (self.facts.len(), self.backs.list.len());
         let followed = match self.facts[fact as usize] {
             Fact::Item { .. } => self.expand(fact, edges),
-            Fact::End { call, node } => self.end(fact, call, node, edges),
+            Fact::End { call, .. } => self.end(fact, call, edges),
         };
         // Facts and their ways are kept, so they cost what they take in memory, as a graph's nodes and edges
         // do.
-        let (n_new, n_ways) = (self.facts.len() - n_facts, self.backs.len() - n_backs);
-        let per_fact = if self.focus.is_some() { UNITS_PER_FOCUSED_FACT } else { UNITS_PER_FACT };
+        let (n_new, n_ways) = (self.facts.len() - n_facts, self.backs.list.len() - n_backs);
+        let per_fact = if self.agenda.focus.is_some() { UNITS_PER_FOCUSED_FACT } else { UNITS_PER_FACT };
         let followed = followed.and_then(|()| {
             spend(self.node(fact), per_fact * n_new as u64 + UNITS_PER_WAY * n_ways as u64, edges)
         });
-        self.is_followed[fact as usize] = followed.is_ok();
+        self.agenda.is_followed[fact as usize] = followed.is_ok();
         followed
     }
 
     /// Continues what waits for a call where it ends.
-    fn end(
-        &mut self,
-        end: u32,
-        call: u32,
-        node: NodeIndex,
-        edges: &mut impl Edges,
-    ) -> Result<(), InfillError> {
+    fn end(&mut self, end: u32, call: u32, edges: &mut impl Edges) -> Result<(), InfillError> {
         // Waiters that come later find the end by themselves.
-        for waiter in 0..self.calls[call as usize].waiters.len() {
-            let (pred, state) = self.calls[call as usize].waiters[waiter];
-            self.follow(pred, state, (end, node), edges)?;
+        for index in 0..self.calls[call as usize].waiters.len() {
+            self.follow(self.calls[call as usize].waiters[index], end, edges)?;
         }
         Ok(())
     }
@@ -253,12 +333,7 @@ impl Chart {
 
     /// Whether an edge is known to be part of a derivation of a whole text.
     pub(crate) fn is_edge_marked(&self, edge: u32) -> bool {
-        self.is_edge_marked.get(edge as usize).copied().unwrap_or(false)
-    }
-
-    /// Whether a fact is known to be part of a derivation of a whole text.
-    fn is_marked(&self, fact: u32) -> bool {
-        self.is_marked[fact as usize]
+        self.marks.edges.get(edge as usize).copied().unwrap_or(false)
     }
 
     /// The node that a fact is about.
@@ -275,42 +350,12 @@ impl Chart {
 
     /// How many facts and edges are marked.
     pub(crate) fn n_marked(&self) -> usize {
-        self.n_marked
+        self.marks.n
     }
 
     /// How many facts there are.
     pub(crate) fn n_facts(&self) -> usize {
         self.facts.len()
-    }
-
-    /// Marks a fact and all that it follows from. Takes time linear in what is marked for the first time.
-    fn mark(&mut self, fact: u32) {
-        let mut stack = vec![fact];
-        while let Some(fact) = stack.pop() {
-            if fact == NONE || std::mem::replace(&mut self.is_marked[fact as usize], true) {
-                continue;
-            }
-            self.n_marked += 1;
-            let mut index = self.last_backs[fact as usize];
-            while index != NONE {
-                let back = self.backs[index as usize];
-                self.mark_edge(back.edge);
-                stack.extend([back.pred, back.end]);
-                index = back.before;
-            }
-        }
-    }
-
-    fn mark_edge(&mut self, edge: u32) {
-        if edge == NONE {
-            return;
-        }
-        if self.is_edge_marked.len() <= edge as usize {
-            self.is_edge_marked.resize(edge as usize + 1, false);
-        }
-        if !std::mem::replace(&mut self.is_edge_marked[edge as usize], true) {
-            self.n_marked += 1;
-        }
     }
 
     /// The edges of some derivation that ends in `goal`, in the order of the text.
@@ -322,7 +367,7 @@ impl Chart {
             if edge != NONE {
                 edges.push(edge);
             } else if fact != NONE {
-                let back = self.backs[self.first_backs[fact as usize] as usize];
+                let back = self.backs.list[self.backs.first[fact as usize] as usize];
                 stack.extend([(back.end, NONE), (NONE, back.edge), (back.pred, NONE)]);
             }
         }
@@ -340,8 +385,8 @@ impl Chart {
     /// How many terminals were read at `position` where a new fact follows from the one that is being
     /// followed.
     fn n_read_behind(&self, back: Back, position: u32, edges: &impl Edges) -> u32 {
-        let Some(&n_before) = self.n_read.get(self.followed as usize) else { return 0 };
-        if edges.position(self.node(self.followed)) != position {
+        let Some(&n_before) = self.agenda.n_read.get(self.agenda.followed as usize) else { return 0 };
+        if edges.position(self.node(self.agenda.followed)) != position {
             return 0;
         }
         n_before + u32::from(back.edge != NONE && edges.ends_terminal(back.edge))
@@ -351,63 +396,39 @@ impl Chart {
     fn add(&mut self, fact: Fact, back: Back, edges: &impl Edges) {
         let next = self.facts.len() as u32;
         let id = *self.fact_ids.entry(fact).or_insert(next);
-        let number = self.backs.len() as u32;
         if id == next {
             let (Fact::Item { call, node, .. } | Fact::End { call, node }) = fact;
             let position = edges.position(node);
             self.facts.push(fact);
-            self.is_followed.push(false);
-            self.is_marked.push(false);
-            let depth = self.calls[call as usize].depth as i32;
-            let n_read = self.n_read_behind(back, position, edges);
-            self.n_read.push(n_read);
+            self.marks.facts.push(false);
             let is_unusual = match self.around(fact) {
                 Around::Block(width) => !edges.is_usual_width(width),
                 Around::Line | Around::Brackets => false,
             };
-            let place = edges.progress(node) as i32 - UNUSUAL * i32::from(is_unusual);
-            if self.n_at.len() <= position as usize {
-                self.n_at.resize(position as usize + 1, 0);
-            }
-            let n_here = &mut self.n_at[position as usize];
-            let crowd = *n_here / CROWD;
-            *n_here += 1;
-            let merit = |(by_depth, by_length, by_crowd)| {
-                place - by_depth * depth - by_length * n_read as i32 - by_crowd * crowd
-            };
-            let merits = MERITS.map(merit);
-            match &mut self.focus {
-                Some(focus) => focus.push(id, position, merits),
-                None => self.open.iter_mut().zip(merits).for_each(|(open, merit)| open.push((merit, id))),
-            }
-            self.first_backs.push(number);
-            self.last_backs.push(NONE);
-            if let Fact::End { call, .. } = fact {
-                self.calls[call as usize].ends.push(id);
+            let progress = edges.progress(node) as i32 - UNUSUAL * i32::from(is_unusual);
+            let n_read = self.n_read_behind(back, position, edges);
+            let begun = &mut self.calls[call as usize];
+            self.agenda.add(id, position, (progress, begun.depth, n_read));
+            if let Fact::End { .. } = fact {
+                begun.ends.push(id);
             }
         }
-        let before = std::mem::replace(&mut self.last_backs[id as usize], number);
-        self.backs.push(Back { before, ..back });
-        if self.is_marked[id as usize] {
-            self.mark_edge(back.edge);
-            self.mark(back.pred);
-            self.mark(back.end);
+        self.backs.add(id, back);
+        if self.marks.facts[id as usize] {
+            self.marks.mark_edge(back.edge);
+            self.marks.mark(back.pred, &self.backs);
+            self.marks.mark(back.end, &self.backs);
         } else if let Fact::End { call: TOP, node } = fact
             && edges.is_goal(node)
         {
             self.goals.push(id);
-            self.mark(id);
+            self.marks.mark(id, &self.backs);
         }
     }
 
-    /// The item `pred` continues in `state` where a call that it waits for has ended.
-    fn follow(
-        &mut self,
-        pred: u32,
-        state: ExprId,
-        (end, node): (u32, NodeIndex),
-        edges: &mut impl Edges,
-    ) -> Result<(), InfillError> {
+    /// An item continues where a call that it waits for has ended.
+    fn follow(&mut self, waiter: Waiter, end: u32, edges: &mut impl Edges) -> Result<(), InfillError> {
+        let ((pred, state), node) = (waiter, self.node(end));
         spend(node, 1, edges)?;
         let Fact::Item { call, context, .. } = self.facts[pred as usize] else { return Ok(()) };
         if edges.can_go_on(self.calls[call as usize].rule, state, node)? {
@@ -434,7 +455,7 @@ impl Chart {
                 spend(node, 1, edges)?;
                 let step = edges.network().move_at(index);
                 match step.symbol {
-                    Symbol::Rule(rule) => self.begin(item, rule, step.next, edges)?,
+                    Symbol::Rule(rule) => self.begin(rule, (item, step.next), edges)?,
                     Symbol::Terminal(terminal) => {
                         for edge in edges.reading(node, terminal)? {
                             spend(node, 1, edges)?;
@@ -451,7 +472,7 @@ impl Chart {
         // round, themselves.
         let is_free_to_skip = is_begun || call == TOP;
         for edge in edges.edges(node)? {
-            if edges.is_dead(edge) || self.focus.as_ref().is_some_and(|focus| focus.skips(edge)) {
+            if edges.is_dead(edge) || self.agenda.focus.as_ref().is_some_and(|focus| focus.skips(edge)) {
                 continue;
             }
             spend(node, 1, edges)?;
@@ -481,15 +502,10 @@ impl Chart {
         Ok(())
     }
 
-    /// Begins a rule where an item is; the item continues in `next`.
-    fn begin(
-        &mut self,
-        item: u32,
-        rule: RuleId,
-        next: ExprId,
-        edges: &mut impl Edges,
-    ) -> Result<(), InfillError> {
-        let Fact::Item { call: caller, node, context, .. } = self.facts[item as usize] else { return Ok(()) };
+    /// Begins a rule where an item is that then waits for the rule's end.
+    fn begin(&mut self, rule: RuleId, waiter: Waiter, edges: &mut impl Edges) -> Result<(), InfillError> {
+        let item = self.facts[waiter.0 as usize];
+        let Fact::Item { call: caller, node, context, .. } = item else { return Ok(()) };
         if !edges.can_begin(rule, node)? {
             return Ok(());
         }
@@ -498,40 +514,33 @@ impl Chart {
         let call = *self.call_ids.entry((rule, node, context)).or_insert(new);
         if call == new {
             let depth = self.calls[caller as usize].depth + 1;
-            self.calls.push(Call {
-                rule,
-                context,
-                start: node,
-                depth,
-                waiters: Vec::new(),
-                ends: Vec::new(),
-            });
+            let start = node;
+            self.calls.push(Call { rule, context, start, depth, waiters: Vec::new(), ends: Vec::new() });
             let state = edges.network().body(rule);
             self.add(Fact::Item { call, state, node, context, is_begun: false }, START, edges);
         }
-        self.calls[call as usize].waiters.push((item, next));
+        self.calls[call as usize].waiters.push(waiter);
         for index in 0..self.calls[call as usize].ends.len() {
-            let end = self.calls[call as usize].ends[index];
-            self.follow(item, next, (end, self.node(end)), edges)?;
+            self.follow(waiter, self.calls[call as usize].ends[index], edges)?;
         }
         Ok(())
     }
 
     /// Makes the chart outwards from one position from now on, unless it is already.
     pub(crate) fn focus_on(&mut self, position: usize, edges: &impl Edges) {
-        if self.focus.is_some() {
+        if self.agenda.focus.is_some() {
             return;
         }
         let mut focus = Focus::new(position);
         for fact in 0..self.facts.len() as u32 {
             focus.push(fact, edges.position(self.node(fact)), [0; N_ORDERS]);
         }
-        self.focus = Some(focus);
+        self.agenda.focus = Some(focus);
     }
 
     /// Leaves out the edges from `first_edge` on that are known, of the position that the chart is made for.
     pub(crate) fn skip(&mut self, first_edge: usize, is_known: Vec<bool>) {
-        if let Some(focus) = &mut self.focus {
+        if let Some(focus) = &mut self.agenda.focus {
             focus.skip(first_edge, is_known);
         }
     }
@@ -542,7 +551,7 @@ impl Chart {
     /// If a limit is reached.
     pub(crate) fn advance_focus(&mut self, edges: &mut impl Edges) -> Result<bool, InfillError> {
         for turn in 0..STOCK {
-            let Some(focus) = &mut self.focus else { return Ok(false) };
+            let Some(focus) = &mut self.agenda.focus else { return Ok(false) };
             let position = focus.position;
             if focus.is_done() {
                 return Ok(false);
@@ -552,7 +561,7 @@ impl Chart {
                 self.follow_once(fact, edges)?;
             }
             for turn in 0..PATIENCE {
-                let Some(focus) = &mut self.focus else { return Ok(false) };
+                let Some(focus) = &mut self.agenda.focus else { return Ok(false) };
                 let Some((_, _, fact)) = focus.behind[turn % N_ORDERS].pop() else {
                     if focus.behind.iter().all(BinaryHeap::is_empty) {
                         break;
@@ -560,7 +569,7 @@ impl Chart {
                     continue;
                 };
                 let begins_behind = edges.position(self.begins_at(fact)) > position;
-                if begins_behind || !self.is_marked(fact) {
+                if begins_behind || !self.marks.facts[fact as usize] {
                     self.follow_once(fact, edges)?;
                 }
             }
