@@ -128,6 +128,7 @@ struct Backs {
 
 impl Backs {
     /// Adds one to those of a fact, which may be new.
+    #[inline]
     fn add(&mut self, fact: u32, back: Back) {
         let number = self.list.len() as u32;
         if fact as usize == self.first.len() {
