@@ -12,12 +12,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::arguments::{
-    Count, FilePath, Flag, GrammarText, List, OfCall, OfGrammar, PatternText, Reduced, Saved, Text,
-    TextBytes, file_bytes, os_error, refuse_unknown, wrong_type, wrong_type_but,
+    Count, FilePath, Flag, GrammarText, Int, List, OfCall, OfGrammar, PatternText, Reduced, Saved, Text,
+    TextBytes, file_bytes, os_error, refuse_unknown, vocabulary_ids, wrong_type, wrong_type_but,
 };
 use crate::cancel::Cancel;
 use crate::check::Check;
 use crate::errors::{GrammarWarning, OrRaise, invalid};
+use crate::events::Message;
 use crate::interrupt::{self, stoppable};
 use crate::limits::LimitCounts;
 use crate::report::ReportEntry;
@@ -692,6 +693,30 @@ impl CompiledGrammar {
         config.tokenizer = special_tokens.0.then(|| self.own_tokenizer());
         config.special_tokens = special_tokens.0;
         Ok(stoppable(py, || self.grammar.check(&text.0, &config))?.or_raise()?.into())
+    }
+
+    /// Reads a whole text, given as str, bytes or token ids: free text, reasoning and calls of tools with
+    /// their arguments, or the value of a JSON Schema. No other parser is needed for what the grammar has
+    /// forced a model to write.
+    ///
+    /// Raises Error if the text is not one of the grammar, LimitError if it is too ambiguous.
+    ///
+    /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
+    /// >>> tool = {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}}}
+    /// >>> grammar = Compiler(tokenizer).compile_tool_calls([tool], format="qwen_3")
+    /// >>> message = grammar.parse('Look.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>')
+    /// >>> message.text, message.calls
+    /// ('Look.\n', [ToolCall(name="get_weather", arguments={'city': 'Rome'})])
+    fn parse(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Message> {
+        let is_text = text.is_instance_of::<PyString>() || text.is_instance_of::<PyBytes>();
+        let message = if is_text {
+            let text: TextBytes<OfCall> = text.extract()?;
+            stoppable(py, || self.grammar.parse(&text.0))?
+        } else {
+            let ids = vocabulary_ids(text.extract::<List<Int>>()?)?;
+            stoppable(py, || self.grammar.parse_tokens(&ids))?
+        };
+        Message::new(py, message.or_raise()?)
     }
 
     /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also

@@ -9,6 +9,7 @@
 //! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
+//! * `events`: what a text says while it is written.
 //! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that
 //!   Ctrl-C ends. `errors`: the exceptions. `arguments`: texts and integers, checked. `schema`: schemas and
 //!   their documents as arguments.
@@ -34,6 +35,7 @@ mod cancel;
 mod check;
 mod compiler;
 mod errors;
+mod events;
 mod infill;
 mod interrupt;
 mod likeliest;
@@ -82,6 +84,8 @@ mod _maskwright {
         BatchError, Error, GrammarError, GrammarWarning, InternalError, LimitError, MaxTokensTooSmall,
         SchemaError, SchemaWarning, TokenizerError, WorkCancelled,
     };
+    #[pymodule_export]
+    use crate::events::{Event, Message, ToolCall};
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! `maskwright.Matcher`: the state of one sequence.
 
 use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
 
 use maskwright::{Error, MaskStatus, MatcherConfig, MatcherStep, TokenCountStatus, TokenId};
 use maskwright_decode::{Candidates, asked_step};
@@ -12,6 +13,7 @@ use crate::arguments::{Count, Int, List, OfCall, Real, Reduced, Text, TextBytes,
 use crate::bitmask;
 use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::{OrRaise, invalid};
+use crate::events::Event;
 use crate::interrupt::{stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Pair, Scores};
 use crate::search::{self, Hypothesis};
@@ -50,6 +52,8 @@ pub(crate) struct Matcher {
     matcher: Guarded<maskwright::Matcher>,
     grammar: Py<CompiledGrammar>,
     stop_token_ids: Vec<TokenId>,
+    /// Made when events are first asked for.
+    events: Mutex<Option<maskwright::Events>>,
 }
 
 /// What makes a matcher again.
@@ -88,7 +92,12 @@ impl Matcher {
                 stoppable(grammar.py(), start)?.or_raise()?
             }
         };
-        Ok(Matcher { matcher: Guarded::new(matcher), grammar: grammar.clone().unbind(), stop_token_ids })
+        Ok(Matcher {
+            matcher: Guarded::new(matcher),
+            grammar: grammar.clone().unbind(),
+            stop_token_ids,
+            events: Mutex::default(),
+        })
     }
 
     /// The tokens that end this text beside the tokenizer's own, as they were given.
@@ -201,7 +210,7 @@ impl Matcher {
     fn fork(&self, py: Python<'_>) -> PyResult<Matcher> {
         let matcher = Guarded::new(self.look(py, |matcher| Ok(matcher.fork()))?);
         let (grammar, stop_token_ids) = (self.grammar.clone_ref(py), self.stop_token_ids.clone());
-        Ok(Matcher { matcher, grammar, stop_token_ids })
+        Ok(Matcher { matcher, grammar, stop_token_ids, events: Mutex::default() })
     }
 
     /// Goes back to the beginning of the text.
@@ -244,6 +253,34 @@ impl Matcher {
             }
         }
         Ok(steps)
+    }
+
+    /// What the text says, from event number `since` on: free text, reasoning, calls of tools and their
+    /// arguments, or the value of a JSON Schema. An event is there once every reading of the text agrees on
+    /// it: characters that may still become a mark of the format are held back. After more tokens there are
+    /// more events, after a rollback fewer; those that stay do not change.
+    ///
+    /// The first call reads the source of the grammar again. Masks know nothing of events.
+    ///
+    /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
+    /// >>> matcher = Matcher(Compiler(tokenizer).compile_json_schema({"type": "array", "items": {"type": "integer"}}))
+    /// >>> matcher.accept_bytes("[1, 2")
+    /// True
+    /// >>> [(event.path, event.delta) for event in matcher.events()]
+    /// [([], '['), ([0], '1'), ([1], ',2')]
+    #[pyo3(signature = (since=Count(0)))]
+    #[pyo3(text_signature = "($self, since=0)")]
+    fn events(&self, py: Python<'_>, since: Count) -> PyResult<Vec<Event>> {
+        let Count(since) = since;
+        let grammar = &self.grammar.get().grammar;
+        self.look(py, |matcher| {
+            let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+            let events = match &mut *events {
+                Some(events) => events,
+                none => none.insert(grammar.events()?),
+            };
+            Ok(events.of(matcher)?.iter().skip(since).map(Event::new).collect())
+        })
     }
 
     /// How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count

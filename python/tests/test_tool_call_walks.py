@@ -153,8 +153,8 @@ class Vocabulary:
         return b"".join(self.texts[id] for id in ids if id != self.eos)
 
 
-def walk(grammar, vocabulary, rng):
-    """A random text of a grammar, as bytes."""
+def walked(grammar, vocabulary, rng):
+    """The tokens of a random text of a grammar."""
     matcher = maskwright.Matcher(grammar)
     if rng.random() < 0.5:
         matcher = maskwright.Matcher(grammar, max_tokens=matcher.tokens_to_finish() + rng.choice([10, 30, 90]))
@@ -180,7 +180,7 @@ def walk(grammar, vocabulary, rng):
         id = int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
         assert matcher.accept_token(id), "a token of the mask is refused"
         ids.append(id)
-    return vocabulary.spell(ids)
+    return ids
 
 
 def texts(family, n_texts, seed=0):
@@ -192,7 +192,7 @@ def texts(family, n_texts, seed=0):
         request = random_request(family, rng)
         grammar = compiler.compile_tool_calls(request.document(), format=family, **request.options())
         for _ in range(min(n_texts, N_PER_GRAMMAR)):
-            yield request, walk(grammar, vocabulary, rng).decode()
+            yield request, vocabulary.spell(walked(grammar, vocabulary, rng)).decode()
         n_texts -= N_PER_GRAMMAR
 
 

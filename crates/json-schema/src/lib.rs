@@ -189,6 +189,31 @@ pub struct Around<'a> {
     pub ends: &'a [&'a str],
     /// The special tokens that the style's marks name: they are those tokens as well as their text.
     pub special: Option<&'a SpecialNames>,
+    /// Whether the parts of elements are labelled, by [`ElementPart`].
+    pub is_labelled: bool,
+}
+
+/// A labelled part of an [element](Style): its number is the label's. Where a text can be read in two ways,
+/// the smaller number counts: a string is what is no other value.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ElementPart {
+    /// A value as JSON, with white space around it.
+    Json,
+    /// An array whose items are elements.
+    List,
+    /// An object whose members are elements.
+    Object,
+    /// The name of a member, as it is written.
+    Name,
+    /// A string as it is, with white space around it.
+    Text,
+}
+
+impl ElementPart {
+    /// All, by number.
+    pub const ALL: [ElementPart; 5] =
+        [ElementPart::Json, ElementPart::List, ElementPart::Object, ElementPart::Name, ElementPart::Text];
 }
 
 /// [Compiles](compile) a schema whose values stand in a larger text.
@@ -208,6 +233,7 @@ pub fn compile_within(
         excluded: Excluded::new(around.excludes),
         ends: Excluded::new(around.ends),
         special: around.special,
+        is_labelled: around.is_labelled,
     };
     compile_graph(graph, schema)
 }

@@ -12,10 +12,11 @@ use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::check::{Check, CheckConfig, check};
+use crate::events::{Events, Labelled, Message};
 use crate::source::Parsed;
 use crate::special_text::unspelled;
 use crate::words::SourceWords;
-use crate::{CompileOptions, Error, GrammarSource, GrammarWarning, Limits, lark};
+use crate::{CompileOptions, Error, ErrorKind, GrammarSource, GrammarWarning, Limits, lark};
 
 /// A grammar ready for use over one vocabulary; shared by sessions and threads.
 ///
@@ -44,6 +45,8 @@ pub struct CompiledGrammar {
     /// The bytes that its texts must have in some place and no token has.
     unspelled: ByteSet,
     infiller: Mutex<Option<Infiller>>,
+    /// Made when events are first asked for.
+    labelled: Mutex<Option<Labelled>>,
     limits: Limits,
 }
 
@@ -67,7 +70,16 @@ impl CompiledGrammar {
         }
         let report_bytes = report.as_ref().map_or(0, Report::memory_usage);
         sessions.count_beside(size_of::<CompiledGrammar>() + source.memory_usage() + report_bytes);
-        CompiledGrammar { sessions, source, is_lexed, report, unspelled, infiller: Mutex::default(), limits }
+        CompiledGrammar {
+            sessions,
+            source,
+            is_lexed,
+            report,
+            unspelled,
+            infiller: Mutex::default(),
+            labelled: Mutex::default(),
+            limits,
+        }
     }
 
     /// A session at the beginning of a text.
@@ -162,6 +174,56 @@ impl CompiledGrammar {
     /// ```
     pub fn check(&self, text: &[u8], config: &CheckConfig<'_>) -> Result<Check, Error> {
         check(&self.matcher().unbounded(), text, config)
+    }
+
+    /// What a session's text says while it is written: text, reasoning, calls of tools with their arguments,
+    /// or the value of a JSON Schema. Other texts are text. The source is read again on the first call, in
+    /// linear time; masks and sessions know nothing of it.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn events(&self) -> Result<Events, Error> {
+        let known = self.labelled.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let labelled = match known {
+            Some(known) => known,
+            None => {
+                let fuel = CompileOptions::default().fuel(&self.limits);
+                let labelled = self.source.labelled(self.vocabulary(), &fuel)?;
+                let made = Labelled::new(&self.sessions, labelled, &fuel)?;
+                self.labelled.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(made).clone()
+            }
+        };
+        Events::new(&labelled)
+    }
+
+    /// Reads a whole text: what it says of text, reasoning and calls.
+    ///
+    /// # Errors
+    /// If the text is not one of the grammar, or a limit is reached.
+    pub fn parse(&self, text: &[u8]) -> Result<Message, Error> {
+        let mut matcher = self.matcher().unbounded();
+        if !matcher.accept_bytes(text)? || !matcher.is_accepting() {
+            let check = self.check(text, &CheckConfig::default())?;
+            return Err(Error::message(ErrorKind::Argument, check.to_string()));
+        }
+        Ok(Message::of(self.events()?.of_whole(&matcher)?))
+    }
+
+    /// The same for a text as tokens, with or without one that ends it.
+    ///
+    /// # Errors
+    /// As [`parse`](CompiledGrammar::parse).
+    pub fn parse_tokens(&self, tokens: &[TokenId]) -> Result<Message, Error> {
+        let mut matcher = self.matcher().unbounded();
+        let n_read = matcher.accept_tokens(tokens)?;
+        if n_read < tokens.len() || !matcher.is_accepting() {
+            let what = if n_read < tokens.len() { "is refused" } else { "would have to follow" };
+            return Err(Error::message(
+                ErrorKind::Argument,
+                format!("no text of the grammar: token {n_read} {what}"),
+            ));
+        }
+        Ok(Message::of(self.events()?.of_whole(&matcher)?))
     }
 
     /// The kind of source that it was compiled from; see [`GrammarSource::kind`].

@@ -45,6 +45,7 @@
 mod check;
 mod compiled;
 mod compiler;
+mod events;
 mod frame;
 pub mod json_schema;
 pub mod lark;
@@ -58,6 +59,7 @@ mod words;
 pub use check::{Check, CheckConfig, CheckReason};
 pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
+pub use events::{Event, Events, Message, PathPart, ToolCall};
 pub use limits::Limits;
 pub use maskwright_automata::CancelToken;
 /// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.

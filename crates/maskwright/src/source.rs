@@ -16,12 +16,13 @@ use maskwright_lark::LarkGrammar;
 use maskwright_lark::lark_strings;
 use maskwright_syntax::gbnf_literals;
 use maskwright_syntax::regex::{self, Dialect};
-use maskwright_tags::ToolCallOptions;
+use maskwright_tags::{Region, Regions, ToolCallOptions};
 use maskwright_vocabulary::Vocabulary;
 use maskwright_vocabulary::saved::{self, Magic, Refused};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::events::whole;
 use crate::json_schema::{SchemaDocuments, SchemaText};
 use crate::lark::Imports;
 use crate::special_text::spelled;
@@ -501,10 +502,7 @@ impl GrammarSource {
     ) -> Result<(Parsed, GrammarSource), Error> {
         fuel.hold(self.notation.bytes_to_read());
         fuel.spend(1).map_err(GrammarError::from)?;
-        let special = match vocabulary.filter(|_| self.has_special_tokens) {
-            Some(vocabulary) => SpecialNames::new(vocabulary.names().map(|(_, name)| name)),
-            None => SpecialNames::default(),
-        };
+        let special = self.special(vocabulary);
         let (mut documents, mut imports) = (SchemaDocuments::default(), Imports::new());
         let file = self.file.as_deref();
         let over_bytes = |grammar| Parsed::OverBytes(Box::new(grammar), None);
@@ -559,6 +557,35 @@ impl GrammarSource {
         let has_special_tokens = self.has_special_tokens;
         let imports = Some(Arc::new(imports));
         Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens }))
+    }
+
+    /// The grammar with labels around its regions. Of sources that have no parts, the whole text is one.
+    ///
+    /// # Errors
+    /// As [`read`](GrammarSource::read).
+    pub(crate) fn labelled(&self, vocabulary: &Vocabulary, fuel: &Fuel) -> Result<(Grammar, Regions), Error> {
+        let special = self.special(Some(vocabulary));
+        let tag = match &self.notation {
+            Notation::StructuralTag { text, config } => {
+                maskwright_tags::compile_labelled(text, "structural tag", config, &special, fuel)?
+            }
+            Notation::ToolCalls { tools, options, config } => {
+                maskwright_tags::compile_labelled_calls(tools, options, config, &special, fuel)?
+            }
+            Notation::JsonSchema { config, .. } if config.style == Style::Json => {
+                return Ok(whole(Region::Arguments(Style::Json)));
+            }
+            _ => return Ok(whole(Region::Text(None))),
+        };
+        Ok((tag.grammar, tag.regions))
+    }
+
+    /// The special tokens that strings match.
+    fn special(&self, vocabulary: Option<&Vocabulary>) -> SpecialNames {
+        match vocabulary.filter(|_| self.has_special_tokens) {
+            Some(vocabulary) => SpecialNames::new(vocabulary.names().map(|(_, name)| name)),
+            None => SpecialNames::default(),
+        }
     }
 
     /// Grammars over bytes of languages near that of this source, in which infilling finds texts faster or

@@ -74,7 +74,9 @@ impl Lowering<'_> {
             self.spend(&tag.begin_at, (begin.len() + triggers.len()) as u64)?;
             let trigger = only_trigger(tag, begin, &triggers)?;
             let rest = self.string(&tag.begin_at, &begin[triggers[trigger].0.len()..])?;
-            let call = self.rest_of_tag(tag, Item::epsilon())?;
+            let (label, end) = self.labels(tag.region.as_ref());
+            let call = self.rest_of_tag(tag, end)?;
+            let call = self.seq([label, call]);
             calls[trigger].push(self.seq([rest, call.clone()]));
             begins.push((trigger, begin, tag.begin_at.as_str(), call));
         }
@@ -83,7 +85,10 @@ impl Lowering<'_> {
         let How { at_least_one, stop_after_first } = triggered.how;
         let after = match at_least_one && stop_after_first {
             true => after,
-            false => self.after_free_text(plan, &triggers, (&calls, &spelled), !stop_after_first, after),
+            false => {
+                let (calls, is_loop) = ((&calls[..], &spelled[..]), !stop_after_first);
+                self.after_free_text(format, plan, &triggers, calls, is_loop, after)
+            }
         };
         if !at_least_one {
             return Ok(after);
@@ -120,7 +125,7 @@ impl Lowering<'_> {
         let begins = triggers.iter().zip(&calls).enumerate();
         let begins = begins.map(|(trigger, (&(text, at), call))| (trigger, text, at, call.clone())).collect();
         let spelled = self.spelled(&triggers, &plan, begins)?;
-        Ok(self.after_free_text(plan, &triggers, (&calls, &spelled), dispatch.is_loop, after))
+        Ok(self.after_free_text(format, plan, &triggers, (&calls, &spelled), dispatch.is_loop, after))
     }
 
     /// The begins with a special token inside their trigger. A begin is the index of its trigger, its text
@@ -192,6 +197,7 @@ impl Lowering<'_> {
     /// call.
     fn after_free_text(
         &mut self,
+        format: &Format<'_>,
         plan: Plan<'_>,
         triggers: &[Trigger<'_>],
         (calls, spelled): (&[Item], &[Spelled<'_>]),
@@ -199,10 +205,12 @@ impl Lowering<'_> {
         after: Item,
     ) -> Item {
         self.looping("text", is_loop, after, |lowering, after, again| {
-            let mut ways = vec![lowering.seq([Item::Regular(plan.free.clone()), after])];
+            let free = lowering.free(format, plan.free.clone());
+            let mut ways = vec![lowering.seq([free, after])];
             for begun in spelled {
-                let head = Regex::concat([begun.after(&plan.free), begun.token.regex()]);
-                ways.push(lowering.seq([Item::Regular(head), begun.rest.clone(), again.clone()]));
+                let head = lowering.free(format, begun.after(&plan.free));
+                let token = Item::Regular(begun.token.regex());
+                ways.push(lowering.seq([head, token, begun.rest.clone(), again.clone()]));
             }
             for group in plan.groups {
                 let begun = group.triggers.iter().map(|&trigger| {
@@ -211,11 +219,18 @@ impl Lowering<'_> {
                 });
                 let begun = begun.collect();
                 let begun = lowering.alt(begun);
-                let head = Regex::concat([group.before, Regex::literal(group.prefix)]);
-                ways.push(lowering.seq([Item::Regular(head), begun, again.clone()]));
+                let head = lowering.free(format, group.before);
+                let prefix = Item::Regular(Regex::literal(group.prefix));
+                ways.push(lowering.seq([head, prefix, begun, again.clone()]));
             }
             ways
         })
+    }
+
+    /// Free text of a format.
+    fn free(&mut self, format: &Format<'_>, text: Regex) -> Item {
+        let (begin, end) = self.labels(format.region.as_ref());
+        self.seq([begin, Item::Regular(text), end])
     }
 
     /// A rule with these ways. They get `after` and what comes after a call: the rule itself, or `after`.
@@ -261,7 +276,9 @@ impl Lowering<'_> {
                 let hint = "write the trigger as the tag begins, both as a name or both as an id";
                 return Err(TagError::malformed(&tag.begin_at, message).with_hint(hint));
             };
-            calls[trigger].push(self.rest_of_tag(tag, Item::epsilon())?);
+            let (label, end) = self.labels(tag.region.as_ref());
+            let call = self.rest_of_tag(tag, end)?;
+            calls[trigger].push(self.seq([label, call]));
         }
         let calls = self.calls(&triggers, calls)?;
         let How { at_least_one, stop_after_first } = triggered.how;
@@ -315,7 +332,7 @@ impl Lowering<'_> {
     ) -> Result<Item, TagError> {
         self.spend(&format.at, 1 + (triggers.len() + excludes.len()) as u64)?;
         let others = triggers.iter().map(|(token, _)| *token).chain(excludes.iter().copied());
-        let others = Item::Regular(ends.all_but(others, self.special).regex().star());
+        let others = self.free(format, ends.all_but(others, self.special).regex().star());
         Ok(self.looping("tokens", is_loop, after, |lowering, after, again| {
             let last = lowering.seq([others.clone(), after]);
             vec![last, lowering.seq([others, begun.clone(), again])]

@@ -52,6 +52,7 @@ impl Lowering<'_> {
             excludes: &schema.excludes,
             ends: &schema.ends,
             special: (!self.special.is_empty()).then_some(self.special),
+            is_labelled: self.labels.is_some(),
         };
         let compiled = compile_within(&schema.schema, &around, &config, self.fuel);
         let compiled = compiled.map_err(|error| TagError::schema(at, error))?;

@@ -66,7 +66,7 @@ fn legacy<'a>(
         excludes: Vec::new(),
         how: How { at_least_one: false, stop_after_first: false },
     };
-    Ok(Format { at: String::new(), kind: Kind::Triggered(triggered) })
+    Ok(Format { at: String::new(), kind: Kind::Triggered(triggered), region: None })
 }
 
 fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<Tag<'a>, TagError> {
@@ -96,10 +96,12 @@ fn structure<'a>(value: &'a Value, at: &str, reader: &Reader<'a, '_>) -> Result<
         ends: Vec::new(),
     };
     Ok(Tag {
+        at: at.to_owned(),
         begin: Begin::Text(fields.text("begin")?),
         begin_at: fields.below("begin"),
-        content: Format { at: schema_at, kind: Kind::Schema(schema) },
+        content: Format { at: schema_at, kind: Kind::Schema(schema), region: None },
         end: End::Texts(vec![text(fields.required("end")?, &below(at, "end"), "a string")?]),
         end_at: fields.below("end"),
+        region: None,
     })
 }

@@ -8,6 +8,7 @@ use maskwright_grammar::TokenSet;
 use maskwright_json_schema::Style;
 use serde_json::Value;
 
+use crate::labels::Region;
 use crate::tools::ToolText;
 
 /// A part of the text, and where the document describes it.
@@ -16,6 +17,8 @@ pub(crate) struct Format<'a> {
     /// The JSON pointer of its object.
     pub(crate) at: String,
     pub(crate) kind: Kind<'a>,
+    /// What it is to those who are told of the parts of a text.
+    pub(crate) region: Option<Region>,
 }
 
 #[derive(Debug)]
@@ -88,6 +91,8 @@ pub(crate) struct AnyText<'a> {
 
 #[derive(Debug)]
 pub(crate) struct Tag<'a> {
+    /// The JSON pointer of its object.
+    pub(crate) at: String,
     pub(crate) begin: Begin<'a>,
     /// The JSON pointer of `begin`.
     pub(crate) begin_at: String,
@@ -95,6 +100,8 @@ pub(crate) struct Tag<'a> {
     pub(crate) end: End<'a>,
     /// The JSON pointer of `end`.
     pub(crate) end_at: String,
+    /// What the tag as a whole is to those who are told of the parts of a text.
+    pub(crate) region: Option<Region>,
 }
 
 #[derive(Debug)]

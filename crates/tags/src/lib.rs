@@ -41,6 +41,7 @@ mod envelope;
 mod error;
 mod fields;
 mod format;
+mod labels;
 mod lower;
 mod needles;
 mod read;
@@ -54,9 +55,10 @@ use maskwright_json_schema::{Report, SchemaConfig, parse_json};
 use serde_json::Value;
 
 pub use error::TagError;
+pub use labels::{Region, Regions};
 pub use tools::{
-    OnError, Reasons, ToolCallOptions, ToolFormat, compile_tool_calls, formats_of_template,
-    template_opens_reasoning, tool_call_tag, tool_formats,
+    OnError, Reasons, ToolCallOptions, ToolFormat, compile_labelled_calls, compile_tool_calls,
+    formats_of_template, template_opens_reasoning, tool_call_tag, tool_formats,
 };
 
 use crate::anchors::anchored;
@@ -98,24 +100,52 @@ pub fn compile(
     special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
-    compile_with(tag, config, special, fuel, |_| ())
+    Ok(compile_with(tag, config, special, false, fuel, |_| ())?.0)
 }
 
-/// [Compiles](compile) a tag after `adjust` was let at what was read.
+/// [Compiles](compile) a tag to a grammar with labels around its regions.
+///
+/// # Errors
+/// As [`compile_str`].
+pub fn compile_labelled(
+    tag: &str,
+    name: &str,
+    config: &SchemaConfig,
+    special: &SpecialNames,
+    fuel: &Fuel,
+) -> Result<LabelledTag, TagError> {
+    let tag = parse_json(tag, name).map_err(TagError::not_json)?;
+    let (tag, regions) =
+        compile_with(&tag, config, special, true, fuel, |format| labels::find_regions(format, None))?;
+    Ok(LabelledTag { grammar: tag.grammar, regions })
+}
+
+/// A structural tag as a grammar with labels around its regions.
+#[derive(Clone, Debug)]
+pub struct LabelledTag {
+    /// The texts of the tag, with labels.
+    pub grammar: Grammar,
+    /// What the labels' numbers mean.
+    pub regions: Regions,
+}
+
+/// [Compiles](compile) a tag after `adjust` was let at what was read; with its regions, if it has labels.
 fn compile_with(
     tag: &Value,
     config: &SchemaConfig,
     special: &SpecialNames,
+    has_labels: bool,
     fuel: &Fuel,
     adjust: impl FnOnce(&mut Format<'_>),
-) -> Result<CompiledTag, TagError> {
+) -> Result<(CompiledTag, Regions), TagError> {
     let mut reader = Reader::new(fuel);
     let mut format = envelope::read(tag, &mut reader)?;
     adjust(&mut format);
     // Masks cannot combine a watch with limits on the tokens of terminals.
     let anchored = if reader.has_token_limits { HashSet::new() } else { anchored(&format, special) };
-    let (grammar, report) = lower::lower(&format, config, special, anchored, fuel)?;
-    Ok(CompiledTag { grammar, report })
+    let labels = has_labels.then(Regions::default);
+    let (grammar, report, regions) = lower::lower(&format, config, special, anchored, labels, fuel)?;
+    Ok((CompiledTag { grammar, report }, regions.unwrap_or_default()))
 }
 
 /// The tokens that a document names, each with its JSON pointer: a vocabulary may lack some.

@@ -15,11 +15,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use maskwright_automata::{Fuel, Regex};
-use maskwright_grammar::{Grammar, GrammarBuilder, Item, SpecialNames, TokenSet, at_most_tokens};
+use maskwright_grammar::{Grammar, GrammarBuilder, Item, Label, SpecialNames, TokenSet, at_most_tokens};
 use maskwright_json_schema::{Distinct, Report, SchemaConfig};
 
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
+use crate::labels::{Region, Regions};
 use crate::needles::{check_length, free_text, overlaps};
 use crate::tools::tool_text;
 
@@ -34,11 +35,12 @@ pub(crate) fn lower(
     config: &SchemaConfig,
     special: &SpecialNames,
     anchored: HashSet<String>,
+    labels: Option<Regions>,
     fuel: &Fuel,
-) -> Result<(Grammar, Report), TagError> {
+) -> Result<(Grammar, Report, Option<Regions>), TagError> {
     let builder = GrammarBuilder::new();
     let report = Report::default();
-    let mut lowering = Lowering { builder, config, special, anchored, watch: None, report, fuel };
+    let mut lowering = Lowering { builder, config, special, anchored, watch: None, report, labels, fuel };
     let start = lowering.builder.declare("start");
     let text = lowering.format(format, Ends::None, Item::epsilon())?;
     let body = text.into_expr(&mut lowering.builder);
@@ -47,7 +49,7 @@ pub(crate) fn lower(
         lowering.builder.set_watch(Arc::new(watch));
     }
     let grammar = lowering.builder.finish(start).expect("every rule is defined where it is declared");
-    Ok((grammar, lowering.report))
+    Ok((grammar, lowering.report, lowering.labels))
 }
 
 pub(crate) struct Lowering<'f> {
@@ -59,6 +61,8 @@ pub(crate) struct Lowering<'f> {
     /// The watch of these schemas.
     pub(crate) watch: Option<Distinct>,
     pub(crate) report: Report,
+    /// The regions of the grammar, if it has labels.
+    pub(crate) labels: Option<Regions>,
     pub(crate) fuel: &'f Fuel,
 }
 
@@ -120,6 +124,16 @@ impl Lowering<'_> {
         Item::alt(parts, &mut self.builder)
     }
 
+    /// The labels of the beginning and the end of a region; nothing where there are none.
+    pub(crate) fn labels(&mut self, region: Option<&Region>) -> (Item, Item) {
+        let (Some(region), Some(regions)) = (region, &mut self.labels) else {
+            return (Item::epsilon(), Item::epsilon());
+        };
+        let number = regions.number(region);
+        let label = |label| Item::Expr(self.builder.label(label));
+        [Label::Begin(number), Label::End(number)].map(label).into()
+    }
+
     /// The texts of `format`, and `after` each.
     pub(crate) fn format(
         &mut self,
@@ -127,6 +141,19 @@ impl Lowering<'_> {
         ends: Ends<'_>,
         after: Item,
     ) -> Result<Item, TagError> {
+        // Free text with triggers has labels around its pieces.
+        if let Kind::Triggered(_) | Kind::Dispatch(_) | Kind::TokenTriggered(_) | Kind::TokenDispatch(_) =
+            format.kind
+        {
+            return self.unlabelled(format, ends, after);
+        }
+        let (begin, end) = self.labels(format.region.as_ref());
+        let after = self.seq([end, after]);
+        let text = self.unlabelled(format, ends, after)?;
+        Ok(self.seq([begin, text]))
+    }
+
+    fn unlabelled(&mut self, format: &Format<'_>, ends: Ends<'_>, after: Item) -> Result<Item, TagError> {
         self.spend(&format.at, 1)?;
         let text = match &format.kind {
             Kind::Sequence(parts) => {
@@ -197,12 +224,14 @@ impl Lowering<'_> {
     }
 
     fn tag(&mut self, tag: &Tag<'_>, after: Item) -> Result<Item, TagError> {
+        let (label, end) = self.labels(tag.region.as_ref());
+        let after = self.seq([end, after]);
         let begin = match &tag.begin {
             Begin::Text(text) => self.string(&tag.begin_at, text)?,
             Begin::Token(token) => Item::Expr(self.builder.tokens(&token.set())),
         };
         let rest = self.rest_of_tag(tag, after)?;
-        Ok(self.seq([begin, rest]))
+        Ok(self.seq([label, begin, rest]))
     }
 
     /// A tag without its begin.

@@ -77,7 +77,7 @@ impl<'a, 'f> Reader<'a, 'f> {
         }
         let kind = self.kind(value, at)?;
         self.depth -= 1;
-        Ok(Format { at: at.to_owned(), kind })
+        Ok(Format { at: at.to_owned(), kind, region: None })
     }
 
     fn kind(&mut self, value: &'a Value, at: &str) -> Result<Kind<'a>, TagError> {
@@ -248,7 +248,7 @@ impl<'a, 'f> Reader<'a, 'f> {
             value => End::Texts(vec![text(value, &end_at, "a string, a list of strings or a `token`")?]),
         };
         let content = self.format(fields.required("content")?, &fields.below("content"))?;
-        Ok(Tag { begin, begin_at, content, end, end_at })
+        Ok(Tag { at: at.to_owned(), begin, begin_at, content, end, end_at, region: None })
     }
 
     /// The pairs of a dispatch; `first` reads the first of each.

@@ -38,6 +38,7 @@ import warnings
 from maskwright import _allocator, _maskwright  # noqa: F401
 from maskwright._apply import apply_token_bitmask_inplace
 from maskwright._decoder import Decoder
+from maskwright._events import collect, partial, stream_chunks
 from maskwright._maskwright import (
     BatchError,
     CancelToken,
@@ -46,6 +47,7 @@ from maskwright._maskwright import (
     CompiledGrammar,
     Compiler,
     Error,
+    Event,
     GrammarError,
     GrammarWarning,
     Hole,
@@ -56,6 +58,7 @@ from maskwright._maskwright import (
     LimitError,
     MaxTokensTooSmall,
     Matcher,
+    Message,
     Next,
     ReportEntry,
     SchemaError,
@@ -64,6 +67,7 @@ from maskwright._maskwright import (
     Template,
     Tokenizer,
     TokenizerError,
+    ToolCall,
     WorkCancelled,
     __version__,
     allocate_token_bitmask,
@@ -85,6 +89,7 @@ __all__ = [
     "Compiler",
     "Decoder",
     "Error",
+    "Event",
     "GrammarError",
     "GrammarWarning",
     "Hole",
@@ -96,6 +101,7 @@ __all__ = [
     "LimitError",
     "MaxTokensTooSmall",
     "Matcher",
+    "Message",
     "Next",
     "Report",
     "ReportEntry",
@@ -105,14 +111,18 @@ __all__ = [
     "Template",
     "Tokenizer",
     "TokenizerError",
+    "ToolCall",
     "Trace",
     "WorkCancelled",
     "__version__",
     "allocate_token_bitmask",
     "apply_token_bitmask_inplace",
+    "collect",
     "fill_next_token_bitmask_batch",
     "likeliest_batch",
+    "partial",
     "schema_from",
+    "stream_chunks",
     "tool_formats",
 ]
 

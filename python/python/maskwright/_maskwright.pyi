@@ -138,7 +138,7 @@ class Error(ValueError):
       characters.
     * `path`: the file at fault, as a str. For a schema this is the file that was compiled; if the fault is in another
       document, `pointer` names it.
-    * `hint`: what to do about it.
+    * `hint`: what to do about it. `needed`, of a MaxTokensTooSmall alone: how many tokens are enough.
     """
     pointer: str | None
     """The JSON pointer of the schema at fault; in another document than the compiled one, its URI, `#` and the pointer."""
@@ -672,6 +672,20 @@ class CompiledGrammar:
         >>> bool(grammar.check("host = 1\n"))
         True
         """
+    def parse(self, text: str | bytes | Iterable[int]) -> Message:
+        r"""Reads a whole text, given as str, bytes or token ids: free text, reasoning and calls of tools with
+        their arguments, or the value of a JSON Schema. No other parser is needed for what the grammar has
+        forced a model to write.
+
+        Raises Error if the text is not one of the grammar, LimitError if it is too ambiguous.
+
+        >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
+        >>> tool = {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}}}
+        >>> grammar = Compiler(tokenizer).compile_tool_calls([tool], format="qwen_3")
+        >>> message = grammar.parse('Look.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>')
+        >>> message.text, message.calls
+        ('Look.\n', [ToolCall(name="get_weather", arguments={'city': 'Rome'})])
+        """
     def serialize(self) -> bytes:
         """The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also
         one for another tokenizer.
@@ -927,6 +941,21 @@ class Matcher:
         """What was accepted so far, step by step: a token's id, or the bytes given to one call of
         `accept_bytes`.
         """
+    def events(self, since: int = 0) -> list[Event]:
+        """What the text says, from event number `since` on: free text, reasoning, calls of tools and their
+        arguments, or the value of a JSON Schema. An event is there once every reading of the text agrees on
+        it: characters that may still become a mark of the format are held back. After more tokens there are
+        more events, after a rollback fewer; those that stay do not change.
+
+        The first call reads the source of the grammar again. Masks know nothing of events.
+
+        >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
+        >>> matcher = Matcher(Compiler(tokenizer).compile_json_schema({"type": "array", "items": {"type": "integer"}}))
+        >>> matcher.accept_bytes("[1, 2")
+        True
+        >>> [(event.path, event.delta) for event in matcher.events()]
+        [([], '['), ([0], '1'), ([1], ',2')]
+        """
     @property
     def n_tokens(self) -> int:
         """How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count
@@ -1002,7 +1031,7 @@ class Matcher:
         seed: int = 0,
         trace: Trace | None = None,
     ) -> list[Hypothesis]:
-        """Searches for texts that go on from here, over many calls of a model, and returns them as a list of
+        r"""Searches for texts that go on from here, over many calls of a model, and returns them as a list of
         Hypothesis, the best first: whole ones before others. The state does not change. "beam" and "best-of"
         rank texts by their likelihood per token, so that long ones are not at a disadvantage.
 
@@ -1127,6 +1156,79 @@ class Hypothesis:
         """Whether the text is whole; False if it was cut off at 256 tokens, which only happens without
         `max_tokens`.
         """
+
+@final
+class Event:
+    """Something that a text has said. `kind` says what; the fields that it has no use for are None.
+
+    * "text": more free text, `delta`. `tag`: what the tag of a structural tag is called in which it stands.
+    * "reasoning": more reasoning, `delta`.
+    * "tool": a call begins: `index` in the message, `name`, and `id` if the model has given one by then.
+    * "argument": more of the arguments of the call `index`, or of the value of a JSON Schema (`index` is
+      None): `delta` is what it adds to them as compact JSON, `raw` the text as it is written, `path` the place.
+    * "input": more of the text that a custom tool is given: `index`, `delta`.
+    * "end": the call `index` has ended, with its `id` if it has one; of the whole text `index` is None.
+    """
+    @property
+    def kind(self) -> Literal["text", "reasoning", "tool", "argument", "input", "end"]:
+        """"text", "reasoning", "tool", "argument", "input" or "end"."""
+    @property
+    def delta(self) -> str | None:
+        """What is added."""
+    @property
+    def raw(self) -> str | None:
+        """The same as it is written, of an "argument"."""
+    @property
+    def index(self) -> int | None:
+        """The number of the call in the message, from 0."""
+    @property
+    def name(self) -> str | None:
+        """The tool's name."""
+    @property
+    def id(self) -> str | None:
+        """The call's id, if the model gave it one."""
+    @property
+    def path(self) -> list[str | int] | None:
+        """The path of a value: keys and indices."""
+    @property
+    def tag(self) -> str | None:
+        """The tag in which a text stands."""
+    def __hash__(self) -> int: ...
+
+@final
+class Message:
+    """What a whole text says."""
+    @property
+    def text(self) -> str:
+        """The free text."""
+    @property
+    def reasoning(self) -> str:
+        """The reasoning."""
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The calls, in the order of the text."""
+    @property
+    def value(self) -> Any:
+        """The value of a JSON Schema; None for other grammars."""
+
+@final
+class ToolCall:
+    """A call of a tool."""
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+    @property
+    def id(self) -> str | None:
+        """The id that the model gave the call; None if it gave none."""
+    @property
+    def arguments(self) -> dict[str, Any] | None:
+        """The arguments, a dict; None of a custom tool."""
+    @property
+    def arguments_json(self) -> str | None:
+        """The arguments as compact JSON, numbers as the model wrote them; None of a custom tool."""
+    @property
+    def input(self) -> str | None:
+        """The text that a custom tool is given; None of other tools."""
 
 @final
 class Hole:

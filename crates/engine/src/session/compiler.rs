@@ -9,7 +9,6 @@ use maskwright_vocabulary::Vocabulary;
 
 use super::engine_grammar::EngineGrammar;
 use super::source::Source;
-use crate::labels::LabelledGrammar;
 use crate::rows::{KnownRow, MAX_RESIDUE, MAX_TREE, ReadRow, SavedError, SavedRows, Writer};
 use crate::shared::Shared;
 use crate::{EngineError, Error, Limits, Options};
@@ -66,15 +65,6 @@ impl Compiler {
     pub fn compile(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<EngineGrammar>, Error> {
         let source = Source::OverBytes(Box::new(grammar));
         Ok(EngineGrammar::compile(&self.0, source, fuel)?)
-    }
-
-    /// Compiles a grammar with labels, to be read along texts of the same grammar without them.
-    ///
-    /// # Errors
-    /// As [`compile`](Compiler::compile).
-    #[doc(hidden)]
-    pub fn compile_labelled(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<LabelledGrammar>, Error> {
-        Ok(LabelledGrammar::new(&self.0, grammar, fuel)?)
     }
 
     /// Compiles a grammar over the tokens of Lark's basic lexer: a text is in the language iff that lexer

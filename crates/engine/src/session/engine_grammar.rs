@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maskwright_automata::Fuel;
+use maskwright_grammar::Grammar;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
@@ -13,6 +14,7 @@ use super::machine::Machine;
 use super::shared_machine::SharedMachine;
 use super::source::Source;
 use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled, Words};
+use crate::labels::LabelledGrammar;
 use crate::reader::Terminals;
 use crate::shared::Shared;
 use crate::{EngineError, Error};
@@ -109,6 +111,15 @@ impl EngineGrammar {
             grammar.speak(words.clone());
         }
         Ok(self.by_stops.keep(&stops, grammar))
+    }
+
+    /// The same grammar with labels, to be read along texts of this one.
+    ///
+    /// # Errors
+    /// If a limit is reached, or the work is cancelled through `fuel`.
+    #[doc(hidden)]
+    pub fn labelled(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<LabelledGrammar>, Error> {
+        Ok(LabelledGrammar::new(&self.shared, grammar, fuel)?)
     }
 
     /// Lets messages speak of texts in these words; the first that are given stay.

@@ -9,13 +9,13 @@ use std::sync::LazyLock;
 use maskwright_automata::Regex;
 use maskwright_grammar::ExprId;
 
-use crate::SchemaError;
 use crate::forms::node_id::NodeId;
 use crate::forms::shape::{Shape, StringConstraint, StringSet};
 use crate::lower::{Form, Lowering};
 use crate::report::PlaceId;
 use crate::strings::terminals::SPACE;
 use crate::style::{Elements, End, Kind, Padding};
+use crate::{ElementPart, SchemaError, Whitespace};
 
 static ANY_CHAR: LazyLock<Regex> = LazyLock::new(Regex::any_char);
 static NOT_SPACE: LazyLock<Regex> = LazyLock::new(|| ANY_CHAR.difference(&SPACE));
@@ -51,12 +51,16 @@ impl<'a> Lowering<'_, 'a> {
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
         let mark = |text| self.surroundings.mark(text);
-        let start = Regex::concat([mark(elements.begin), Regex::literal(name), mark(elements.after_name)]);
         let end = match elements.end {
             End::Mark => Regex::epsilon(),
             End::Name => Regex::concat([mark(elements.mark), Regex::literal([b"</", name, b">"].concat())]),
         };
-        let start = self.builder.terminal(start);
+        let start = if self.surroundings.is_labelled {
+            self.labelled_name(elements, Regex::literal(name))
+        } else {
+            let (begin, after) = (mark(elements.begin), mark(elements.after_name));
+            self.builder.terminal(Regex::concat([begin, Regex::literal(name), after]))
+        };
         let value = self.node(Form::Element, schema, depth)?;
         Ok(self.whole_element(elements, start, value, end))
     }
@@ -88,11 +92,26 @@ impl<'a> Lowering<'_, 'a> {
         schema: NodeId,
         depth: usize,
     ) -> Result<ExprId, SchemaError> {
+        let name = self.labelled_name(elements, names);
+        let value = self.node(Form::Element, schema, depth)?;
+        Ok(self.builder.seq(&[name, value]))
+    }
+
+    /// What stands before the value of an element with one of some names.
+    fn labelled_name(&mut self, elements: &Elements, names: Regex) -> ExprId {
         let begin = self.mark(elements.begin);
         let name = self.builder.terminal(names);
+        let name = self.labelled(ElementPart::Name, name);
         let after_name = self.mark(elements.after_name);
-        let value = self.node(Form::Element, schema, depth)?;
-        Ok(self.builder.seq(&[begin, name, after_name, value]))
+        self.builder.seq(&[begin, name, after_name])
+    }
+
+    /// A part of an element, with its label if parts are labelled.
+    fn labelled(&mut self, part: ElementPart, expr: ExprId) -> ExprId {
+        match self.surroundings.is_labelled {
+            true => self.builder.labelled(part as u32, expr),
+            false => expr,
+        }
     }
 
     /// What stands between the name and the mark of an element with a value of `shape`.
@@ -111,21 +130,28 @@ impl<'a> Lowering<'_, 'a> {
             let strings = self.raw_strings(elements, &shape.strings, place)?;
             ways.push(((elements.open)(Kind::String), strings));
         }
-        let mut others: Vec<(&str, Shape<'a>)> = Vec::new();
+        let is_labelled = self.surroundings.is_labelled;
+        let mut others: Vec<(&str, ElementPart, Shape<'a>)> = Vec::new();
         for kind in Kind::OTHERS {
             let open = (elements.open)(kind);
             // Any text is any other value too, where nothing tells them apart. Elements are not text.
             let is_text = elements.item.is_none() || !matches!(kind, Kind::Array | Kind::Object);
-            if is_any_string && is_text && open == (elements.open)(Kind::String) {
+            if is_any_string && is_text && open == (elements.open)(Kind::String) && !is_labelled {
                 continue;
             }
             let part = shape.of_kind(kind);
-            match others.iter_mut().find(|(known, _)| *known == open) {
-                Some((_, known)) => known.add(&part),
-                None => others.push((open, part)),
+            let label = match kind {
+                Kind::Array if elements.item.is_some() => ElementPart::List,
+                Kind::Object if elements.item.is_some() => ElementPart::Object,
+                _ => ElementPart::Json,
+            };
+            let is_alike = |other: ElementPart| !is_labelled || other == label;
+            match others.iter_mut().find(|(known, other, _)| *known == open && is_alike(*other)) {
+                Some((_, _, known)) => known.add(&part),
+                None => others.push((open, label, part)),
             }
         }
-        for (open, part) in others.into_iter().filter(|(_, part)| part.n_alternatives() > 0) {
+        for (open, label, part) in others.into_iter().filter(|(_, _, part)| part.n_alternatives() > 0) {
             let form = if elements.item.is_some() { Form::Element } else { Form::Value };
             let mut value = self.alternatives(form, node, &part, depth)?;
             // Arrays and objects that are elements have their white space already.
@@ -133,6 +159,7 @@ impl<'a> Lowering<'_, 'a> {
             if is_apart && elements.has_space_around_values {
                 value = self.padded(value);
             }
+            let value = self.labelled(label, value);
             ways.push((open, value));
         }
         let mut members = Vec::with_capacity(ways.len());
@@ -156,7 +183,11 @@ impl<'a> Lowering<'_, 'a> {
     ) -> Result<ExprId, SchemaError> {
         if sets.iter().any(StringSet::is_any) {
             let text = self.surroundings.excluded.kept(elements.text.clone());
-            return Ok(self.builder.terminal(text));
+            let has_lines = elements.has_lines && self.graph.config.whitespace != Whitespace::OneLine;
+            return Ok(match self.surroundings.is_labelled && has_lines {
+                true => self.text_between_lines(&text),
+                false => self.raw_text(Padding::None, text),
+            });
         }
         let mut listed: Vec<&str> = Vec::new();
         let mut members = Vec::new();
@@ -169,17 +200,70 @@ impl<'a> Lowering<'_, 'a> {
                     }));
                 }
                 StringSet::Constrained(constraint) => {
-                    let regex = self.raw_constrained(elements, constraint, place)?;
-                    // Patterns say themselves what a string may hold.
-                    let is_filtered = constraint.patterns.is_empty();
-                    let regex = if is_filtered { self.surroundings.excluded.kept(regex) } else { regex };
-                    members.push(self.builder.terminal(regex));
+                    let (texts, padding) = self.raw_constrained(elements, constraint, place)?;
+                    members.push(match self.surroundings.is_labelled {
+                        true => self.raw_text(padding, elements.without_mark(texts)),
+                        false => {
+                            let regex = elements.without_mark(padding.around(texts));
+                            // Patterns say themselves what a string may hold.
+                            let is_filtered = constraint.patterns.is_empty();
+                            let regex =
+                                if is_filtered { self.surroundings.excluded.kept(regex) } else { regex };
+                            self.builder.terminal(regex)
+                        }
+                    });
                 }
             }
         }
         let listed = Regex::words(listed.into_iter().map(str::as_bytes));
-        members.push(self.builder.terminal(self.string_padding(elements).around(listed)));
+        let listed = self.raw_text(self.string_padding(elements), listed);
+        members.push(listed);
         Ok(self.builder.alt(&members))
+    }
+
+    /// Strings as they are with what may stand around them, which is not a part of what is labelled.
+    fn raw_text(&mut self, padding: Padding, texts: Regex) -> ExprId {
+        if !self.surroundings.is_labelled {
+            return self.builder.terminal(padding.around(texts));
+        }
+        let (bare, space) = match padding {
+            Padding::None => (texts.clone(), None),
+            Padding::Lines => (Padding::bare(&texts), Some(Regex::byte(b'\n'))),
+            Padding::Any(space) => (Regex::empty(), Some(space)),
+        };
+        let bare = self.builder.terminal(bare);
+        let bare = self.labelled(ElementPart::Text, bare);
+        let Some(space) = space else { return bare };
+        let text = self.builder.terminal(texts);
+        let text = self.labelled(ElementPart::Text, text);
+        let space = self.builder.terminal(space);
+        let padded = self.builder.seq(&[space, text, space]);
+        self.builder.alt(&[bare, padded])
+    }
+
+    /// Any text of `texts`, of which readers take away a line feed on each side.
+    fn text_between_lines(&mut self, texts: &Regex) -> ExprId {
+        let (line, any) = (Regex::byte(b'\n'), Regex::any_text());
+        let first = Regex::concat([line.clone(), any.clone()]);
+        let last = Regex::concat([any, line.clone()]);
+        let line = self.builder.terminal(line);
+        let ways =
+            [(true, true), (true, false), (false, true), (false, false)].map(|(has_first, has_last)| {
+                let mut text = texts.clone();
+                if !has_first {
+                    text = text.difference(&first);
+                }
+                if !has_last {
+                    text = text.difference(&last);
+                }
+                let text = self.builder.terminal(text);
+                let text = self.labelled(ElementPart::Text, text);
+                let none = self.builder.epsilon();
+                let [before, after] =
+                    [has_first, has_last].map(|has_line| if has_line { line } else { none });
+                self.builder.seq(&[before, text, after])
+            });
+        self.builder.alt(&ways)
     }
 
     /// White space around strings that are not any text.
@@ -187,19 +271,19 @@ impl<'a> Lowering<'_, 'a> {
         if elements.has_space_around_strings { self.padding.clone() } else { Padding::None }
     }
 
-    /// Strings that satisfy constraints, with white space around them where the style has it.
+    /// Strings that satisfy constraints, and what may stand around them.
     fn raw_constrained(
         &mut self,
         elements: &Elements,
         constraint: &StringConstraint,
         place: PlaceId,
-    ) -> Result<Regex, SchemaError> {
+    ) -> Result<(Regex, Padding), SchemaError> {
         let min = self.count(constraint.min, place, "minLength")?;
         let max = constraint.max.and_then(|max| u32::try_from(max).ok());
         let padding = self.string_padding(elements);
         if constraint.patterns.is_empty() && matches!(&padding, Padding::Any(space) if *space == SPACE.star())
         {
-            return Ok(elements.without_mark(counted_with_space(min, max)));
+            return Ok((counted_with_space(min, max), Padding::None));
         }
         let mut bodies = constraint.patterns.clone();
         for pattern in &constraint.patterns {
@@ -208,8 +292,7 @@ impl<'a> Lowering<'_, 'a> {
         if min > 0 || max.is_some() || bodies.is_empty() {
             bodies.push(ANY_CHAR.repeat(min, max));
         }
-        let body = Regex::intersection(bodies);
-        Ok(elements.without_mark(padding.around(body)))
+        Ok((Regex::intersection(bodies), padding))
     }
 
     /// White space or nothing, where it may stand between the parts of elements.

@@ -17,6 +17,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) ends: Excluded,
     /// The special tokens that the marks of a style are read as, besides their text.
     pub(crate) special: Option<&'a SpecialNames>,
+    /// Whether the parts of elements are labelled.
+    pub(crate) is_labelled: bool,
 }
 
 impl Surroundings<'_> {

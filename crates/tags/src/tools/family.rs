@@ -151,6 +151,8 @@ pub(crate) struct Calls {
 pub(crate) enum Part {
     /// Any match of a regular expression.
     Regex(String),
+    /// The same, which is the id of the call.
+    Id(String),
     /// The parts, or nothing.
     Optional(Vec<Part>),
     /// Any of these rows of parts.

@@ -14,8 +14,32 @@ use super::request::{HowOften, Tool};
 use super::{Reasons, ToolCallOptions};
 use crate::TagError;
 
-/// The field of the format of arguments that says which tool they belong to, until [`take_owners`].
+/// The field of calls and of the format of arguments that says which tool they belong to, until
+/// [`take_notes`].
 const OWNER: &str = "tool";
+
+/// The field of formats that says what they are, until [`take_notes`].
+const REGION: &str = "region";
+
+/// What a layout notes of a format.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Note {
+    /// The number of the tool that it belongs to.
+    OfTool(usize),
+    Text,
+    Reasoning,
+    /// The id of a call.
+    Id,
+    /// A mark that could be text.
+    Mark,
+}
+
+impl Note {
+    /// The tool that the format belongs to, if it belongs to one.
+    pub(crate) fn tool(self, tools: &[Tool]) -> Option<&Tool> {
+        if let Note::OfTool(tool) = self { tools.get(tool) } else { None }
+    }
+}
 
 /// Makes the tag of a message that may call `tools`, each with its schema.
 pub(crate) fn layout(
@@ -49,7 +73,7 @@ impl Layouts<'_> {
         let family = self.family;
         let reasoning = match (&family.reasoning, self.options.reasoning) {
             (Some(reasoning), Reasons::Never) => {
-                parts.extend(reasoning.none.as_deref().map(|none| optional(string(none))));
+                parts.extend(reasoning.none.as_deref().map(|none| optional(mark(none))));
                 return Ok(());
             }
             (None, Reasons::Never) => return Ok(()),
@@ -61,12 +85,12 @@ impl Layouts<'_> {
         };
         let mut excludes = self.excluded();
         excludes.push(reasoning.mark.clone().unwrap_or_else(|| reasoning.end.trim().to_owned()));
-        let content = json!({"type": "any_text", "excludes": excludes});
+        let content = json!({"type": "any_text", "excludes": excludes, REGION: "reasoning"});
         let block =
             |begin: &str| json!({"type": "tag", "begin": begin, "content": content, "end": reasoning.end});
         match self.options.reasoning {
             Reasons::Maybe => {
-                let ways = [Some(block(&reasoning.begin)), reasoning.none.as_deref().map(string)];
+                let ways = [Some(block(&reasoning.begin)), reasoning.none.as_deref().map(mark)];
                 parts.push(optional(choice(ways.into_iter().flatten().collect())));
             }
             Reasons::Open => parts.push(block("")),
@@ -98,7 +122,7 @@ impl Layouts<'_> {
         if let (Some(reasoning), Reasons::Maybe) = (&self.family.reasoning, self.options.reasoning) {
             excludes.push(reasoning.begin.trim().to_owned());
         }
-        let text = json!({"type": "any_text", "excludes": excludes});
+        let text = json!({"type": "any_text", "excludes": excludes, REGION: "text"});
         match end {
             "" => sequence(vec![string(begin), text]),
             _ => json!({"type": "tag", "begin": begin, "content": text, "end": end}),
@@ -198,6 +222,10 @@ impl Layouts<'_> {
                     content.push(self.arguments(at, tool, *style)?);
                     continue;
                 }
+                Part::Id(pattern) => {
+                    content.push(json!({"type": "regex", "pattern": pattern, REGION: "id"}));
+                    continue;
+                }
                 Part::Input(()) => {
                     content.push(json!({"type": "any_text", "excludes": [], OWNER: at}));
                     continue;
@@ -220,7 +248,7 @@ impl Layouts<'_> {
             }
             _ => json!(""),
         };
-        Ok(json!({"type": "tag", "begin": begin, "content": sequence(content), "end": end}))
+        Ok(json!({"type": "tag", "begin": begin, "content": sequence(content), "end": end, OWNER: at}))
     }
 
     /// The arguments of a call.
@@ -293,6 +321,7 @@ fn around(part: &Part) -> Value {
     match part {
         Part::Text(text) => string(text),
         Part::Regex(pattern) => json!({"type": "regex", "pattern": pattern}),
+        Part::Id(pattern) => json!({"type": "regex", "pattern": pattern, REGION: "id"}),
         Part::Optional(parts) => optional(sequence(parts.iter().map(around).collect())),
         Part::Choice(rows) => {
             choice(rows.iter().map(|parts| sequence(parts.iter().map(around).collect())).collect())
@@ -302,33 +331,44 @@ fn around(part: &Part) -> Value {
     }
 }
 
-/// Takes the tools that the formats of arguments belong to out of a tag, by the formats' places.
-pub(crate) fn take_owners(part: &mut Value, at: String, owners: &mut HashMap<String, usize>) {
+/// Takes what the layout noted out of a tag, by the places of the formats.
+pub(crate) fn take_notes(part: &mut Value, at: String, notes: &mut HashMap<String, Note>) {
     match part {
         Value::Object(fields) => {
-            if let Some(owner) = fields.remove(OWNER) {
-                owners.insert(at, owner.as_u64().unwrap_or(0) as usize);
-                return;
-            }
-            fields.iter_mut().for_each(|(name, field)| take_owners(field, format!("{at}/{name}"), owners));
+            let owner = fields.remove(OWNER);
+            let note = match fields.remove(REGION).as_ref().and_then(Value::as_str) {
+                Some("text") => Some(Note::Text),
+                Some("reasoning") => Some(Note::Reasoning),
+                Some("mark") => Some(Note::Mark),
+                Some(_) => Some(Note::Id),
+                None => owner.and_then(|owner| owner.as_u64()).map(|owner| Note::OfTool(owner as usize)),
+            };
+            notes.extend(note.map(|note| (at.clone(), note)));
+            // A schema is not the layout's.
+            let inner = fields.iter_mut().filter(|(name, _)| *name != "json_schema");
+            inner.for_each(|(name, field)| take_notes(field, format!("{at}/{name}"), notes));
         }
         Value::Array(items) => {
-            items.iter_mut().enumerate().for_each(|(i, item)| take_owners(item, format!("{at}/{i}"), owners));
+            items.iter_mut().enumerate().for_each(|(i, item)| take_notes(item, format!("{at}/{i}"), notes));
         }
         _ => {}
     }
 }
 
-/// Writes the names of the tools that the formats of arguments belong to in the place of their numbers.
+/// Writes the names of the tools that the formats of arguments belong to in the place of their numbers, and
+/// takes other notes out.
 pub(crate) fn name_owners(part: &mut Value, tools: &[Tool]) {
     match part {
-        Value::Object(fields) => match fields.get_mut(OWNER) {
-            Some(owner) => {
-                let tool = owner.as_u64().and_then(|at| tools.get(at as usize));
-                *owner = tool.map_or(Value::Null, |tool| json!(tool.name));
+        Value::Object(fields) => {
+            fields.remove(REGION);
+            let owner = fields.remove(OWNER).and_then(|owner| owner.as_u64());
+            let tool = owner.and_then(|at| tools.get(at as usize));
+            if let Some(tool) = tool.filter(|_| !fields.contains_key("begin")) {
+                fields.insert(OWNER.to_owned(), json!(tool.name));
             }
-            None => fields.values_mut().for_each(|field| name_owners(field, tools)),
-        },
+            let inner = fields.iter_mut().filter(|(name, _)| *name != "json_schema");
+            inner.for_each(|(_, field)| name_owners(field, tools));
+        }
         Value::Array(items) => items.iter_mut().for_each(|item| name_owners(item, tools)),
         _ => {}
     }
@@ -344,6 +384,11 @@ fn optional(content: Value) -> Value {
 
 fn string(text: &str) -> Value {
     json!({"type": "const_string", "value": text})
+}
+
+/// A string that the text after it could begin with as well.
+fn mark(text: &str) -> Value {
+    json!({"type": "const_string", "value": text, REGION: "mark"})
 }
 
 /// The parts one after the other, without those that are empty.

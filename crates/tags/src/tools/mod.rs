@@ -21,9 +21,11 @@ use serde_json::Value;
 pub(crate) use self::argument::argument_path;
 pub(crate) use self::custom::{ToolText, tool_text};
 use self::family::{Family, families};
+use self::layout::Note;
 use self::request::{Choice, HowOften, LeftOut, Tool, read_choice, read_tools, unknown};
 use crate::format::{Format, Kind};
-use crate::{CompiledTag, TagError, compile_with};
+use crate::labels::{Region, Regions};
+use crate::{CompiledTag, LabelledTag, TagError, compile_with};
 
 /// How a model calls tools.
 ///
@@ -175,18 +177,46 @@ pub fn compile_tool_calls(
     special: &SpecialNames,
     fuel: &Fuel,
 ) -> Result<CompiledTag, TagError> {
+    Ok(compile_calls(tools, options, config, special, false, fuel)?.0)
+}
+
+/// The same messages as a grammar with labels around its regions.
+///
+/// # Errors
+/// As [`compile_tool_calls`].
+pub fn compile_labelled_calls(
+    tools: &str,
+    options: &ToolCallOptions,
+    config: &SchemaConfig,
+    special: &SpecialNames,
+    fuel: &Fuel,
+) -> Result<LabelledTag, TagError> {
+    let (tag, regions) = compile_calls(tools, options, config, special, true, fuel)?;
+    Ok(LabelledTag { grammar: tag.grammar, regions })
+}
+
+fn compile_calls(
+    tools: &str,
+    options: &ToolCallOptions,
+    config: &SchemaConfig,
+    special: &SpecialNames,
+    has_labels: bool,
+    fuel: &Fuel,
+) -> Result<(CompiledTag, Regions), TagError> {
     let Request { family, tools, left_out, choice } = read(tools, options).map_err(TagError::in_tools)?;
     let options = &options.for_choice(&choice);
     let how = choice.how;
-    let compile =
-        |tools: &[Tool], fuel: &Fuel| compile_once(family, tools, how, options, config, special, fuel);
+    let compile = |tools: &[Tool], fuel: &Fuel| {
+        let tag = layout::layout(family, tools, how, options)?;
+        compile_once(tag, family, tools, config, special, has_labels, fuel)
+    };
     let mut request = Faulty { tools, faults: Vec::new(), on_error: options.on_error, how };
     let (mut supply, mut was_shared, mut was_divided) = (None, false, false);
     loop {
         let error = match compile(&request.tools, supply.as_ref().unwrap_or(fuel)) {
-            Ok(mut compiled) => {
+            Ok((mut compiled, regions)) => {
                 note_tools(&mut compiled.report, &request, left_out);
-                return Ok(compiled);
+                return Ok((compiled, regions));
             }
             Err(error) => error,
         };
@@ -304,28 +334,36 @@ fn note_tools(report: &mut Report, request: &Faulty, left_out: Vec<LeftOut>) {
 }
 
 fn compile_once(
+    mut tag: Value,
     family: &'static Family,
     tools: &[Tool],
-    how: HowOften,
-    options: &ToolCallOptions,
     config: &SchemaConfig,
     special: &SpecialNames,
+    has_labels: bool,
     fuel: &Fuel,
-) -> Result<CompiledTag, TagError> {
-    let mut tag = layout::layout(family, tools, how, options)?;
-    let mut owners = HashMap::new();
-    layout::take_owners(&mut tag, String::new(), &mut owners);
-    let show = |format: &mut Format<'_>| adjust(format, family, tools, &owners);
-    compile_with(&tag, config, special, fuel, show)
+) -> Result<(CompiledTag, Regions), TagError> {
+    let mut notes = HashMap::new();
+    layout::take_notes(&mut tag, String::new(), &mut notes);
+    let show = |format: &mut Format<'_>| adjust(format, family, tools, &notes);
+    compile_with(&tag, config, special, has_labels, fuel, show)
 }
 
-/// Sets where messages locate each schema in the request, and what structural tags cannot express. `owners`:
-/// the tools that formats of arguments belong to, by place in the tag.
-fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], owners: &HashMap<String, usize>) {
-    let show = |format: &mut Format<'_>| adjust(format, family, tools, owners);
-    let owner = owners.get(&format.at).map(|&tool| &tools[tool]);
+/// Sets where messages locate each schema in the request, and what structural tags cannot express.
+fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], notes: &HashMap<String, Note>) {
+    let show = |format: &mut Format<'_>| adjust(format, family, tools, notes);
+    let note = notes.get(&format.at);
+    let owner = note.and_then(|note| note.tool(tools));
+    let is_json = matches!(format.kind, Kind::Schema(_));
+    format.region = match (note, owner, &format.kind) {
+        (Some(Note::Text), _, _) => Some(Region::Text(None)),
+        (Some(Note::Reasoning), _, _) => Some(Region::Reasoning),
+        (Some(Note::Id), _, _) => Some(Region::Id),
+        (Some(Note::Mark), _, _) => Some(Region::Mark),
+        (_, Some(tool), _) if tool.custom.is_some() => Some(Region::Input { is_json }),
+        (_, Some(_), Kind::Schema(schema)) => Some(Region::Arguments(schema.style)),
+        _ => None,
+    };
     if let Some(grammar) = owner.and_then(Tool::grammar) {
-        let is_json = matches!(format.kind, Kind::Schema(_));
         let ends_in_json = is_json.then(|| family.calls.end_marks());
         format.kind = Kind::ToolText(ToolText { grammar: grammar.clone(), ends_in_json });
         return;
@@ -344,7 +382,11 @@ fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], owne
         Kind::Tag(tag) => show(&mut tag.content),
         Kind::Separated(separated) => {
             separated.may_lack_space = family.calls.may_lack_space;
-            separated.tags.iter_mut().for_each(|tag| show(&mut tag.content));
+            for tag in &mut separated.tags {
+                show(&mut tag.content);
+                let tool = notes.get(&tag.at).and_then(|note| note.tool(tools));
+                tag.region = tool.map(|tool| Region::Call(tool.name.clone()));
+            }
         }
         _ => {}
     }

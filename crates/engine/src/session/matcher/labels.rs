@@ -71,6 +71,17 @@ impl PassedLabels {
         Ok(read?)
     }
 
+    /// The text ends here: of all readings that of the whole text counts. Until the session goes on.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn end(&mut self) -> Result<(), Error> {
+        self.reader.keep(self.read.len());
+        let read = self.reader.read(LabelStep::End);
+        self.settle();
+        Ok(read?)
+    }
+
     fn settle(&mut self) {
         let (settled, n_agreed) = self.reader.settled();
         let common = self.reader.common(self.settled, settled);
