@@ -12,13 +12,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::arguments::{
-    Count, FilePath, Flag, GrammarText, Int, List, OfCall, OfGrammar, PatternText, Reduced, Saved, Text,
-    TextBytes, file_bytes, os_error, refuse_unknown, vocabulary_ids, wrong_type, wrong_type_but,
+    Count, FilePath, Flag, GrammarText, List, OfCall, OfGrammar, PatternText, Reduced, Saved, Text,
+    TextBytes, file_bytes, os_error, refuse_unknown, wrong_type, wrong_type_but,
 };
 use crate::cancel::Cancel;
 use crate::check::Check;
 use crate::errors::{GrammarWarning, OrRaise, invalid};
-use crate::events::Message;
+use crate::events::{self, Message};
 use crate::interrupt::{self, stoppable};
 use crate::limits::LimitCounts;
 use crate::report::ReportEntry;
@@ -673,19 +673,15 @@ impl CompiledGrammar {
     /// and the rest of it is read token by token. Otherwise the text is only text, and a grammar that names
     /// tokens by id refuses it at their places.
     ///
-    /// It reads the whole text, in linear time for usual grammars; the limit `mask_work` does not apply.
-    /// While a text is being written, a Matcher says the same (`state`, `explain`).
-    ///
-    /// Raises LimitError if the text is so ambiguous that a limit is reached, TokenizerError if special
-    /// tokens are read and no tokens spell the rest.
+    /// In linear time for usual grammars; the limit `mask_work` does not apply. While a text is being written,
+    /// a Matcher says the same (`state`, `explain`). Raises LimitError if the text is so ambiguous that a
+    /// limit is reached, TokenizerError if special tokens are read and no tokens spell the rest.
     ///
     /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
     /// >>> grammar = Compiler(tokenizer).compile_gbnf('root ::= ([a-z]+ " = " [0-9]+ "\\n")+')
     /// >>> check = grammar.check("host = 1\nport = = 80\n")
-    /// >>> check.line, check.column, check.reason
-    /// (2, 8, '"=" cannot come here')
-    /// >>> bool(grammar.check("host = 1\n"))
-    /// True
+    /// >>> bool(check), check.line, check.column, check.reason
+    /// (False, 2, 8, '"=" cannot come here')
     #[pyo3(signature = (text, *, special_tokens=Flag(false)))]
     #[pyo3(text_signature = "($self, text, *, special_tokens=False)")]
     fn check(&self, py: Python<'_>, text: TextBytes<OfCall>, special_tokens: Flag) -> PyResult<Check> {
@@ -695,41 +691,24 @@ impl CompiledGrammar {
         Ok(stoppable(py, || self.grammar.check(&text.0, &config))?.or_raise()?.into())
     }
 
-    /// Reads a whole text, given as str, bytes or token ids: free text, reasoning and calls of tools with
-    /// their arguments, or the value of a JSON Schema. No other parser is needed for what the grammar has
-    /// forced a model to write.
+    /// What a whole text (str, bytes or token ids) says: a Message, with free text, reasoning and calls of
+    /// tools, or the value of a JSON Schema. Raises Error if the text is not one of the grammar.
     ///
-    /// Raises Error if the text is not one of the grammar, LimitError if it is too ambiguous.
-    ///
-    /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
-    /// >>> tool = {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}}}
-    /// >>> grammar = Compiler(tokenizer).compile_tool_calls([tool], format="qwen_3")
-    /// >>> message = grammar.parse('Look.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rome"}}\n</tool_call>')
-    /// >>> message.text, message.calls
-    /// ('Look.\n', [ToolCall(name="get_weather", arguments={'city': 'Rome'})])
+    /// >>> compiler = Compiler(Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0]))
+    /// >>> compiler.compile_json_schema({"type": "array"}).parse("[1, null]").value
+    /// [1, None]
     fn parse(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Message> {
-        let is_text = text.is_instance_of::<PyString>() || text.is_instance_of::<PyBytes>();
-        let message = if is_text {
-            let text: TextBytes<OfCall> = text.extract()?;
-            stoppable(py, || self.grammar.parse(&text.0))?
-        } else {
-            let ids = vocabulary_ids(text.extract::<List<Int>>()?)?;
-            stoppable(py, || self.grammar.parse_tokens(&ids))?
-        };
-        Message::new(py, message.or_raise()?)
+        events::parse(py, &self.grammar, text)
     }
 
-    /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also
-    /// one for another tokenizer.
+    /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them.
     fn serialize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let saved = detached(py, || self.grammar.serialize())?.or_raise()?;
         Ok(PyBytes::new(py, &saved))
     }
 
     /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's
-    /// limits hold.
-    ///
-    /// Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling
+    /// limits hold. Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling
     /// the source raises.
     #[staticmethod]
     #[pyo3(signature = (saved, compiler, *, cancel=None))]

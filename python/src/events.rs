@@ -2,7 +2,11 @@
 
 use maskwright::PathPart;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyString, PyTuple};
+
+use crate::arguments::{Int, List, OfCall, TextBytes, vocabulary_ids};
+use crate::errors::OrRaise;
+use crate::interrupt::stoppable;
 
 /// Something that a text has said. `kind` says what; the fields that it has no use for are None.
 ///
@@ -10,7 +14,8 @@ use pyo3::types::PyTuple;
 /// * "reasoning": more reasoning, `delta`.
 /// * "tool": a call begins: `index` in the message, `name`, and `id` if the model has given one by then.
 /// * "argument": more of the arguments of the call `index`, or of the value of a JSON Schema (`index` is
-///   None): `delta` is what it adds to them as compact JSON, `raw` the text as it is written, `path` the place.
+///   None): `delta` is what it adds to them as compact JSON, `raw` the text as it is written, `path` the
+///   place.
 /// * "input": more of the text that a custom tool is given: `index`, `delta`.
 /// * "end": the call `index` has ended, with its `id` if it has one; of the whole text `index` is None.
 #[pyclass(frozen, module = "maskwright", eq, hash, get_all)]
@@ -129,6 +134,22 @@ impl Message {
             reasoning: message.reasoning,
         })
     }
+}
+
+/// What a whole text says, given as str, bytes or token ids.
+pub(crate) fn parse(
+    py: Python<'_>,
+    grammar: &maskwright::CompiledGrammar,
+    text: &Bound<'_, PyAny>,
+) -> PyResult<Message> {
+    let message = if text.is_instance_of::<PyString>() || text.is_instance_of::<PyBytes>() {
+        let text: TextBytes<OfCall> = text.extract()?;
+        stoppable(py, || grammar.parse(&text.0))?
+    } else {
+        let ids = vocabulary_ids(text.extract::<List<Int>>()?)?;
+        stoppable(py, || grammar.parse_tokens(&ids))?
+    };
+    Message::new(py, message.or_raise()?)
 }
 
 #[pymethods]

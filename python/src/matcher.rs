@@ -263,7 +263,8 @@ impl Matcher {
     /// The first call reads the source of the grammar again. Masks know nothing of events.
     ///
     /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
-    /// >>> matcher = Matcher(Compiler(tokenizer).compile_json_schema({"type": "array", "items": {"type": "integer"}}))
+    /// >>> schema = {"type": "array", "items": {"type": "integer"}}
+    /// >>> matcher = Matcher(Compiler(tokenizer).compile_json_schema(schema))
     /// >>> matcher.accept_bytes("[1, 2")
     /// True
     /// >>> [(event.path, event.delta) for event in matcher.events()]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use maskwright::debug::counted;
-use maskwright::{CompiledGrammar, Matcher, TokenId, Tokenizer};
+use maskwright::{CompiledGrammar, Matcher, Message, TokenId, Tokenizer, ToolCall};
 use maskwright_decode::{
     FinishReason, GenerateConfig, Generation, LanguageModel, Sampler, SamplerConfig, branches, generate,
     text_regions,
@@ -127,11 +127,22 @@ fn generate_text(
             let _ = write!(anstream::stderr(), "{}", trace.to_ansi());
         }
     }
+    let message = held.message(grammar.as_deref());
     if arguments.json {
         let (reason, stats) = (generation.finish_reason, statistics.to_json(arguments.stats));
-        print_json(&to_json(&text, reason, held.is_complete(reason), &generation.tokens, stats))?;
-    } else if arguments.stats {
-        let _ = write!(anstream::stderr(), "{statistics}");
+        let mut value = to_json(&text, reason, held.is_complete(reason), &generation.tokens, stats);
+        if let Some(message) = &message {
+            value["message"] = message_json(message);
+        }
+        print_json(&value)?;
+    } else {
+        let calls = message.iter().flat_map(|message| &message.calls);
+        calls.for_each(|call| {
+            say(format_args!("call {}: {}", call.name, call.input.as_ref().unwrap_or(&call.arguments)))
+        });
+        if arguments.stats {
+            let _ = write!(anstream::stderr(), "{statistics}");
+        }
     }
     conclude(&generation, arguments, &held)
 }
@@ -173,6 +184,22 @@ fn to_json(text: &[u8], reason: FinishReason, is_complete: bool, tokens: &[Token
         "is_complete": is_complete,
         "tokens": tokens.iter().map(|token| token.0).collect::<Vec<_>>(),
         "stats": stats,
+    })
+}
+
+/// What a message says, with the arguments of calls as values.
+fn message_json(message: &Message) -> Value {
+    let call = |call: &ToolCall| {
+        let given = match &call.input {
+            Some(input) => ("input", json!(input)),
+            None => ("arguments", serde_json::from_str(&call.arguments).unwrap_or(Value::Null)),
+        };
+        json!({"name": call.name, "id": call.id, given.0: given.1})
+    };
+    json!({
+        "text": message.text,
+        "reasoning": message.reasoning,
+        "calls": message.calls.iter().map(call).collect::<Vec<_>>(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! What a generation is held to.
 
-use maskwright::{Matcher, Tokenizer, Vocabulary};
+use maskwright::{CompiledGrammar, Matcher, Message, Tokenizer, Vocabulary};
 use maskwright_decode::{Constraint, FinishReason, GrammarConstraint, PrefixConstraint, Unconstrained};
 
 use crate::prompt::Prompt;
@@ -52,6 +52,16 @@ impl<'v> Held<'v> {
             Held::Grammar(_) => self.is_accepting(),
             Held::Nothing | Held::Prompt(_) => reason.is_complete(),
         }
+    }
+
+    /// What the text says, if it is complete and a message that may have calls of tools.
+    pub(crate) fn message(&self, grammar: Option<&CompiledGrammar>) -> Option<Message> {
+        let grammar = grammar.filter(|grammar| grammar.kind() == "tool_calls")?;
+        let Held::Grammar(constraint) = self else { return None };
+        let matcher = constraint.inner().matcher();
+        // What took too much work to find out is not said.
+        let mut events = grammar.events().ok().filter(|_| self.is_accepting())?;
+        events.of_whole(matcher).ok().map(Message::of)
     }
 
     /// What could have come next.

@@ -59,3 +59,18 @@ fn wrong_requests_are_told_of() {
         "did you mean \"integer\"?",
     ]);
 }
+
+/// Somebody had to find them in the text, from which special tokens are missing.
+#[test]
+fn a_generated_message_says_its_calls() {
+    let Some(model) = maskwright_oracle::shared("models/stories260K/stories260K-f32.gguf") else { return };
+    let model = model.display().to_string();
+    let arguments =
+        ["generate", "--model", &model, "-p", "Once", "--tools", TOOLS, "--tool-format", "qwen_3"];
+    let more = ["--tool-choice", "now", "--max-tokens", "100"];
+    let json = maskwright(&[&arguments[..], &more, &["--json"]].concat()).exits(0).json();
+    let calls = json["message"]["calls"].as_array().unwrap();
+    assert_eq!((&calls[0]["name"], &calls[0]["arguments"]), (&"now".into(), &serde_json::json!({})));
+    assert_eq!(json["message"]["reasoning"], "");
+    maskwright(&[&arguments[..], &more].concat()).exits(0).says(&["call now: {}\n"]);
+}

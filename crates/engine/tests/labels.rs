@@ -1,5 +1,7 @@
 //! Labels that texts have passed, beside a naive reader of small grammars.
 
+#![allow(clippy::unwrap_used, reason = "a failure is a failed test, inside of macros too")]
+
 use std::sync::Arc;
 
 use maskwright_automata::Fuel;

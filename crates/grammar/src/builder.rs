@@ -6,8 +6,8 @@ use maskwright_automata::{ByteSet, Node, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    Expr, ExprId, ExprPool, GrammarError, Mark, RuleId, Seen, ShuffleList, TerminalId, TokenSet, Watch,
-    Watched,
+    Expr, ExprId, ExprPool, GrammarError, Label, Mark, RuleId, Seen, ShuffleList, TerminalId, TokenSet,
+    Watch, Watched,
 };
 
 /// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
@@ -215,6 +215,17 @@ impl GrammarBuilder {
     /// One token of a set, which matches by its id; see [`TokenSet`].
     pub fn tokens(&mut self, set: &TokenSet) -> ExprId {
         self.terminal(set.regex())
+    }
+
+    /// A label, which reads nothing; see [`Label`].
+    pub fn label(&mut self, label: Label) -> ExprId {
+        self.terminal(label.regex())
+    }
+
+    /// `part` between the labels of its beginning and its end.
+    pub fn labelled(&mut self, number: u32, part: ExprId) -> ExprId {
+        let (begin, end) = (self.label(Label::Begin(number)), self.label(Label::End(number)));
+        self.seq(&[begin, part, end])
     }
 
     /// A rule's expression.

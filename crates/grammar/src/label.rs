@@ -7,8 +7,6 @@
 
 use maskwright_automata::Regex;
 
-use crate::{ExprId, GrammarBuilder};
-
 /// The byte before a label's number. It occurs in no UTF-8 text and, other than 0xFF, in no set of tokens.
 const MARK: u8 = 0xFE;
 
@@ -48,21 +46,8 @@ impl Label {
         Some(if is_end == 0 { Label::Begin(number) } else { Label::End(number) })
     }
 
-    fn regex(self) -> Regex {
+    pub(crate) fn regex(self) -> Regex {
         let is_end = u8::from(matches!(self, Label::End(_)));
         Regex::literal([&[MARK, is_end], &self.number().to_be_bytes()[..]].concat())
-    }
-}
-
-impl GrammarBuilder {
-    /// A label, which reads nothing; see [`Label`].
-    pub fn label(&mut self, label: Label) -> ExprId {
-        self.terminal(label.regex())
-    }
-
-    /// `part` between the labels of its beginning and its end.
-    pub fn labelled(&mut self, number: u32, part: ExprId) -> ExprId {
-        let (begin, end) = (self.label(Label::Begin(number)), self.label(Label::End(number)));
-        self.seq(&[begin, part, end])
     }
 }

@@ -8,7 +8,7 @@ use maskwright_grammar::TokenSet;
 use maskwright_json_schema::Style;
 use serde_json::Value;
 
-use crate::labels::Region;
+use crate::region::Region;
 use crate::tools::ToolText;
 
 /// A part of the text, and where the document describes it.

@@ -45,6 +45,7 @@ mod labels;
 mod lower;
 mod needles;
 mod read;
+mod region;
 mod tools;
 
 use std::collections::HashSet;
@@ -55,7 +56,7 @@ use maskwright_json_schema::{Report, SchemaConfig, parse_json};
 use serde_json::Value;
 
 pub use error::TagError;
-pub use labels::{Region, Regions};
+pub use region::{Region, Regions};
 pub use tools::{
     OnError, Reasons, ToolCallOptions, ToolFormat, compile_labelled_calls, compile_tool_calls,
     formats_of_template, template_opens_reasoning, tool_call_tag, tool_formats,

@@ -20,8 +20,8 @@ use maskwright_json_schema::{Distinct, Report, SchemaConfig};
 
 use crate::TagError;
 use crate::format::{AnyText, Begin, End, Format, How, Kind, Separated, Tag, Token};
-use crate::labels::{Region, Regions};
 use crate::needles::{check_length, free_text, overlaps};
+use crate::region::{Region, Regions};
 use crate::tools::tool_text;
 
 /// The grammar of `format`, and the report on what is enforced. Strings also match the tokens in `special`

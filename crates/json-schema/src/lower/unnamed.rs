@@ -48,8 +48,8 @@ struct Sizes {
 const BY_LANGUAGE: u64 = 40;
 
 impl<'a> Lowering<'_, 'a> {
-    /// The keys of the classes that members may have that are taken for all of `witnesses`, with their schemas;
-    /// but classes of few keys go into `sizes`, where no member must be there.
+    /// The keys of the classes that members may have that are taken for all of `witnesses`, with their
+    /// schemas; but classes of few keys go into `sizes`, where no member must be there.
     fn keyed(
         &mut self,
         form: Form,

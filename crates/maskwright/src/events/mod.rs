@@ -6,8 +6,8 @@
 //! there are more of them, after a rollback fewer.
 //!
 //! An example: tools in Qwen 3's format, and the text is `I'll look.<tool_call>\n{"name": "get_weather",
-//! "arguments": {"city": "Ro`. The events are the text `I'll look.`, the tool `get_weather`, and `{"city":"Ro`
-//! of its arguments. After `I'll look.<tool` there was the text alone, without `<tool`.
+//! "arguments": {"city": "Ro`. The events are the text `I'll look.`, the tool `get_weather`, and
+//! `{"city":"Ro` of its arguments. After `I'll look.<tool` there was the text alone, without `<tool`.
 
 mod message;
 mod speaker;

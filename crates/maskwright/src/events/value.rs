@@ -1,8 +1,8 @@
 //! A value while it is written, in JSON or in a notation like it: the same value as JSON text.
 //!
-//! The JSON text is compact and in the order of writing; numbers and strings of JSON stay as they are written.
-//! It only grows: an escape is written when it is whole, the first half of a surrogate pair with the second,
-//! and a word of Python (`True`) at its end.
+//! The JSON text is compact and in the order of writing; numbers and strings of JSON stay as they are
+//! written. It only grows: an escape is written when it is whole, the first half of a surrogate pair with the
+//! second half, and a word of Python (`True`) at its end.
 
 use std::fmt::Write;
 
@@ -265,7 +265,8 @@ impl Text {
             return Some(c.to_string());
         }
         self.held.push(c);
-        let last = self.held.rfind('\\').unwrap_or(0);
+        // The first half of a pair may stand before it.
+        let last = if self.held.len() > 6 { 6 } else { 0 };
         let is_whole = match &self.held.as_bytes()[last..] {
             [_] => false,
             [_, b'u', digits @ ..] => digits.len() == 4,

@@ -24,7 +24,7 @@ use self::family::{Family, families};
 use self::layout::Note;
 use self::request::{Choice, HowOften, LeftOut, Tool, read_choice, read_tools, unknown};
 use crate::format::{Format, Kind};
-use crate::labels::{Region, Regions};
+use crate::region::{Region, Regions};
 use crate::{CompiledTag, LabelledTag, TagError, compile_with};
 
 /// How a model calls tools.

@@ -78,8 +78,8 @@ impl ByteLimits {
         }
     }
 
-    /// [`limited_mask`](ByteLimits::limited_mask) by configurations. Without a limit ([`MANY`]) it is exact unless a search
-    /// was given up.
+    /// [`limited_mask`](ByteLimits::limited_mask) by configurations. Without a limit ([`MANY`]) it is exact
+    /// unless a search was given up.
     pub(super) fn mask_by_groups(
         &mut self,
         reader: &mut BytesReader,
