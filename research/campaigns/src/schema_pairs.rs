@@ -5,7 +5,8 @@
 //! taken, and where a schema is said to have no value, the validator finds none of the values valid. A
 //! disagreement is kept with its schema and value. Values are written with single spaces, in the order of
 //! their keys; grammars take any order. Texts with more digits than doubles have are left out: the validator
-//! takes 10000000000000000.5 for a multiple of 1.
+//! takes 10000000000000000.5 for a multiple of 1. So are values with exponents that no grammar wrote: plain
+//! numbers have those of Python and JavaScript alone.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -138,11 +139,12 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
             }
         });
         // The text as it was written, spaces and all, and what becomes of its value by replacing a part.
-        texts.push(match written {
-            Some(text) if round % 4 == 0 => text,
-            Some(text) => spaced(&with_a_part_replaced(&serde_json::from_str(&text)?, &mut rng)),
-            None => spaced(&any_value(&mut rng, 2)),
-        });
+        let (text, is_ours) = match written {
+            Some(text) if round % 4 == 0 => (text, true),
+            Some(text) => (spaced(&with_a_part_replaced(&serde_json::from_str(&text)?, &mut rng)), false),
+            None => (spaced(&any_value(&mut rng, 2)), false),
+        };
+        texts.extend((is_ours || !has_exponent(&text)).then_some(text));
     }
     for text in texts.into_iter().filter(|text| !has_long_numbers(text)) {
         let ours = match &grammar {
@@ -164,6 +166,12 @@ fn judge_schema(seed: u64, compiler: &Compiler, entry: &mut Entry) -> anyhow::Re
         }
     }
     Ok(())
+}
+
+/// Whether a number has an exponent; or a string what looks like one.
+fn has_exponent(text: &str) -> bool {
+    let is_one = |at: &[u8]| matches!(at, [b'0'..=b'9', b'e' | b'E', b'0'..=b'9' | b'+' | b'-']);
+    text.as_bytes().windows(3).any(is_one)
 }
 
 /// Whether digits stand side by side, or around a dot, that no double tells apart.
