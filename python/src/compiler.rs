@@ -673,9 +673,9 @@ impl CompiledGrammar {
     /// and the rest of it is read token by token. Otherwise the text is only text, and a grammar that names
     /// tokens by id refuses it at their places.
     ///
-    /// In linear time for usual grammars; the limit `mask_work` does not apply. While a text is being written,
-    /// a Matcher says the same (`state`, `explain`). Raises LimitError if the text is so ambiguous that a
-    /// limit is reached, TokenizerError if special tokens are read and no tokens spell the rest.
+    /// In linear time for usual grammars; the limit `mask_work` does not apply. While a text is written, a
+    /// Matcher says the same (`state`, `explain`). Raises LimitError if the text is so ambiguous that a limit
+    /// is reached, TokenizerError if special tokens are read and no tokens spell the rest.
     ///
     /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
     /// >>> grammar = Compiler(tokenizer).compile_gbnf('root ::= ([a-z]+ " = " [0-9]+ "\\n")+')
@@ -708,8 +708,8 @@ impl CompiledGrammar {
     }
 
     /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's
-    /// limits hold. Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling
-    /// the source raises.
+    /// limits hold. Raises GrammarError if they are no saved grammar, damaged or of another version, and what
+    /// compiling the source raises.
     #[staticmethod]
     #[pyo3(signature = (saved, compiler, *, cancel=None))]
     fn deserialize(

@@ -8,6 +8,7 @@ parser reads in the whole text, and only be added to while the text grows. `MASK
 import json
 import os
 import random
+import re
 import sys
 
 import maskwright
@@ -66,6 +67,10 @@ def differences(family, request, grammar, ids, text):
     said, thought, calls, raw = put_together(events)
     wanted = parse(family, text, request.schemas(), request.reasoning)
     # White space beside a mark may be a part of it.
+    if not calls and family == "llama_4":
+        # Text stands between marks or not. The parser takes them for text where there is no call.
+        said, told = (re.sub(r"<\|python_(start|end)\|>", "", text or "") for text in (said, wanted.text))
+        wanted = wanted._replace(text=told)
     if (said.strip(), thought.strip()) != ((wanted.text or "").strip(), (wanted.reasoning or "").strip()):
         yield f"text {said!r} and reasoning {thought!r}, not {wanted.text!r} and {wanted.reasoning!r}"
     if [name for name, _ in calls] != [name for name, _ in wanted.calls]:

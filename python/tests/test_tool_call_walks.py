@@ -143,8 +143,8 @@ class Vocabulary:
         words = [word for word in words if len(word) > 1]
         self.texts = [bytes([byte]) for byte in range(256)] + words + names + [b"<eos>"]
         self.eos = len(self.texts) - 1
-        special = range(256 + len(words), self.eos)
-        self.tokenizer = maskwright.Tokenizer.from_tokens(self.texts, [self.eos], list(special))
+        self.special = range(256 + len(words), self.eos)
+        self.tokenizer = maskwright.Tokenizer.from_tokens(self.texts, [self.eos], list(self.special))
         #: How likely a token is among others.
         bytes_ = [0.3 if 32 <= byte < 127 else 0.02 for byte in range(256)]
         self.weights = np.array([*bytes_, *[3.0] * len(words), *[4.0] * len(names), 1.0])

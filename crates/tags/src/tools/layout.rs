@@ -118,9 +118,11 @@ impl Layouts<'_> {
         if !bare_end.is_empty() && bare_end != end {
             excludes.push(bare_end.to_owned());
         }
-        // Text that begins like reasoning would be taken for it.
-        if let (Some(reasoning), Reasons::Maybe) = (&self.family.reasoning, self.options.reasoning) {
-            excludes.push(reasoning.begin.trim().to_owned());
+        // Text that begins like reasoning, or as if there were none, would be taken for that.
+        if let Some(reasoning) = &self.family.reasoning {
+            let is_maybe = self.options.reasoning == Reasons::Maybe;
+            excludes.extend(is_maybe.then(|| reasoning.begin.trim().to_owned()));
+            excludes.extend(reasoning.none.as_deref().map(|none| none.trim().to_owned()));
         }
         let text = json!({"type": "any_text", "excludes": excludes, REGION: "text"});
         match end {
