@@ -274,7 +274,7 @@ impl Matcher {
     fn events(&self, py: Python<'_>, since: Count) -> PyResult<Vec<Event>> {
         let Count(since) = since;
         let grammar = &self.grammar.get().grammar;
-        self.look(py, |matcher| {
+        self.work(py, |matcher| {
             let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
             let events = match &mut *events {
                 Some(events) => events,

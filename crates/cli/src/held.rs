@@ -60,8 +60,8 @@ impl<'v> Held<'v> {
         let Held::Grammar(constraint) = self else { return None };
         let matcher = constraint.inner().matcher();
         // What took too much work to find out is not said.
-        let mut events = grammar.events().ok().filter(|_| self.is_accepting())?;
-        events.of_whole(matcher).ok().map(Message::of)
+        let events = grammar.events().ok().filter(|_| self.is_accepting())?;
+        events.of_whole(matcher).ok().map(|events| Message::of(&events))
     }
 
     /// What could have come next.

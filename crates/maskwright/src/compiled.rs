@@ -206,7 +206,7 @@ impl CompiledGrammar {
             let check = self.check(text, &CheckConfig::default())?;
             return Err(Error::message(ErrorKind::Argument, check.to_string()));
         }
-        Ok(Message::of(self.events()?.of_whole(&matcher)?))
+        Ok(Message::of(&self.events()?.of_whole(&matcher)?))
     }
 
     /// The same for a text as tokens, with or without one that ends it.
@@ -223,7 +223,7 @@ impl CompiledGrammar {
                 format!("no text of the grammar: token {n_read} {what}"),
             ));
         }
-        Ok(Message::of(self.events()?.of_whole(&matcher)?))
+        Ok(Message::of(&self.events()?.of_whole(&matcher)?))
     }
 
     /// The kind of source that it was compiled from; see [`GrammarSource::kind`].

@@ -31,9 +31,20 @@ fn events(grammar: &CompiledGrammar, text: &str, n_bytes: usize) -> Vec<Event> {
         assert!(now.starts_with(&before), "an event has changed: {before:?} {now:?}");
         before = now.to_vec();
     }
+    // They are the same when they are asked for once, at the end, and after going on and back.
+    let mut late = grammar.events().unwrap();
+    assert_eq!(late.of(&matcher).unwrap(), before);
+    for n_back in [1, 40, 3] {
+        let n_back = n_back.min(matcher.n_steps());
+        let mut shorter = matcher.fork();
+        shorter.rollback(n_back).unwrap();
+        let some = late.of(&shorter).unwrap();
+        assert!(before.starts_with(some) && (some.len() < before.len() || before.is_empty() || n_back < 2));
+        assert_eq!(late.of(&matcher).unwrap(), before);
+    }
     let whole = events.of_whole(&matcher).unwrap();
     assert!(whole.starts_with(&before));
-    whole.to_vec()
+    whole
 }
 
 fn value() -> impl Strategy<Value = Value> {

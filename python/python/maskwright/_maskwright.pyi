@@ -658,9 +658,9 @@ class CompiledGrammar:
         and the rest of it is read token by token. Otherwise the text is only text, and a grammar that names
         tokens by id refuses it at their places.
 
-        In linear time for usual grammars; the limit `mask_work` does not apply. While a text is being written,
-        a Matcher says the same (`state`, `explain`). Raises LimitError if the text is so ambiguous that a
-        limit is reached, TokenizerError if special tokens are read and no tokens spell the rest.
+        In linear time for usual grammars; the limit `mask_work` does not apply. While a text is written, a
+        Matcher says the same (`state`, `explain`). Raises LimitError if the text is so ambiguous that a limit
+        is reached, TokenizerError if special tokens are read and no tokens spell the rest.
 
         >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
         >>> grammar = Compiler(tokenizer).compile_gbnf('root ::= ([a-z]+ " = " [0-9]+ "\\n")+')
@@ -672,23 +672,19 @@ class CompiledGrammar:
         """What a whole text (str, bytes or token ids) says: a Message, with free text, reasoning and calls of
         tools, or the value of a JSON Schema. Raises Error if the text is not one of the grammar.
 
-        >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
-        >>> Compiler(tokenizer).compile_json_schema({"type": "array"}).parse("[1, null]").value
+        >>> compiler = Compiler(Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0]))
+        >>> compiler.compile_json_schema({"type": "array"}).parse("[1, null]").value
         [1, None]
         """
     def serialize(self) -> bytes:
-        """The grammar as bytes: its source, with the files that it refers to. Any compiler can take them, also
-        one for another tokenizer.
-        """
+        """The grammar as bytes: its source, with the files that it refers to. Any compiler can take them."""
     @staticmethod
     def deserialize(
         saved: bytes, compiler: Compiler, *, cancel: CancelToken | None = None
     ) -> CompiledGrammar:
         """Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's
-        limits hold.
-
-        Raises GrammarError if they are no saved grammar, damaged or of another version, and what compiling
-        the source raises.
+        limits hold. Raises GrammarError if they are no saved grammar, damaged or of another version, and what
+        compiling the source raises.
         """
     def __reduce__(self) -> tuple[Any, ...]: ...
     def __copy__(self) -> CompiledGrammar:

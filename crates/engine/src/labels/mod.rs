@@ -205,10 +205,10 @@ impl LabelReader {
         Ok(())
     }
 
-    /// What all readings have passed; and how many bytes of the text have no label among them or after them
-    /// that is not settled.
-    pub(crate) fn settled(&self) -> (HistoryId, usize) {
-        let Some((readings, length)) = self.after.last() else { return (HistoryId::NONE, 0) };
+    /// What all readings have passed after so many steps; and how many bytes of the text have no label among
+    /// them or after them that is not settled.
+    pub(crate) fn settled(&self, n_steps: usize) -> (HistoryId, usize) {
+        let Some((readings, length)) = self.after.get(n_steps) else { return (HistoryId::NONE, 0) };
         let all = || readings.open.iter().map(|&(_, history)| history).chain(readings.whole);
         let common = all().reduce(|one, other| self.histories.common(one, other));
         let common = common.unwrap_or(HistoryId::NONE);

@@ -2,8 +2,8 @@
 //!
 //! A grammar knows in which call, at which argument a text is. So nobody needs to read the text a second
 //! time. The labels of the grammar ([`PassedLabels`]) say where regions begin and end, as far as all readings
-//! agree. A [`Speaker`] makes events of them. Events are a function of the accepted tokens: with more tokens
-//! there are more of them, after a rollback fewer.
+//! agree. A [`Speaker`] makes events of them, step by step. So events are a function of the accepted tokens:
+//! the same whenever they are asked for, more with more tokens, and fewer after a rollback.
 //!
 //! An example: tools in Qwen 3's format, and the text is `I'll look.<tool_call>\n{"name": "get_weather",
 //! "arguments": {"city": "Ro`. The events are the text `I'll look.`, the tool `get_weather`, and
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_engine::{EngineGrammar, LabelledGrammar, Matcher, PassedLabels};
-use maskwright_grammar::{Grammar, GrammarBuilder, Label};
+use maskwright_grammar::{Grammar, GrammarBuilder};
 use maskwright_tags::{Region, Regions};
 
 use crate::Error;
@@ -63,7 +63,7 @@ pub enum Event {
     Argument {
         /// The number of the call; `None` where the whole text is a value.
         index: Option<usize>,
-        /// Where in the arguments or in the value.
+        /// Where in the arguments or in the value: the first 32 steps, if there are more.
         path: Vec<PathPart>,
         /// The text as it is written.
         raw: String,
@@ -85,6 +85,9 @@ pub enum Event {
         id: Option<String>,
     },
 }
+
+/// The most steps of a path that events tell. Values in deeper ones have the path of what they are in.
+pub(crate) const MAX_PATH: usize = 32;
 
 /// Text that is added to values at their paths, until it becomes events.
 #[derive(Clone, Default, Debug)]
@@ -165,67 +168,82 @@ pub(crate) fn whole(region: Region) -> (Grammar, Regions) {
 pub struct Events {
     labels: PassedLabels,
     regions: Arc<Regions>,
+    list: Vec<Event>,
     speaker: Speaker,
-    /// The labels that were spoken of.
-    spoken: Vec<(Label, usize)>,
-    is_ended: bool,
+    /// How many steps were told of.
+    n_told: usize,
+    /// The speaker after some steps, and how many events there were: to go back to.
+    kept: Vec<(usize, usize, Speaker)>,
 }
+
+/// After so many steps the speaker is kept once more.
+const KEPT_EVERY: usize = 32;
 
 impl Events {
     pub(crate) fn new(labelled: &Labelled) -> Result<Events, Error> {
-        Ok(Events {
+        let mut events = Events {
             labels: PassedLabels::new(&labelled.grammar)?,
             regions: labelled.regions.clone(),
+            list: Vec::new(),
             speaker: Speaker::default(),
-            spoken: Vec::new(),
-            is_ended: false,
-        })
+            n_told: 0,
+            kept: Vec::new(),
+        };
+        events.tell(0);
+        Ok(events)
     }
 
     /// The events of what `matcher` has accepted, which is a session of the same grammar. An event is there
-    /// once every reading of the text agrees on it. Takes time in what is new since the last call.
+    /// once every reading of the text agrees on it. Takes time in what is new since the last call, and in
+    /// what was taken back.
     ///
     /// # Errors
     /// If the text has too many readings, or another limit is reached.
     pub fn of(&mut self, matcher: &Matcher) -> Result<&[Event], Error> {
-        self.labels.follow(matcher)?;
-        self.speak(matcher.is_terminated());
-        Ok(self.speaker.events())
+        let n_left = self.labels.go_back_to(matcher);
+        if n_left < self.n_told {
+            self.kept.retain(|&(n_steps, ..)| n_steps <= n_left);
+            if let Some((n_steps, n_events, speaker)) = self.kept.last() {
+                self.list.truncate(*n_events);
+                (self.n_told, self.speaker) = (*n_steps, speaker.clone());
+            }
+        }
+        let read = self.labels.follow(matcher);
+        for n_steps in self.n_told + 1..=self.labels.n_steps() {
+            self.tell(n_steps);
+        }
+        if matcher.is_terminated() && self.n_told == matcher.n_steps() {
+            self.speaker.end(&mut self.list);
+        }
+        read.map(|()| self.list.as_slice())
     }
 
-    /// The same where the text is whole, although no token has ended it.
+    /// The same where the text is whole, although no token may have ended it.
     ///
     /// # Errors
     /// As [`of`](Events::of).
-    pub fn of_whole(&mut self, matcher: &Matcher) -> Result<&[Event], Error> {
-        self.labels.follow(matcher)?;
+    pub fn of_whole(mut self, matcher: &Matcher) -> Result<Vec<Event>, Error> {
+        self.of(matcher)?;
         if !matcher.is_terminated() {
             self.labels.end()?;
+            self.tell(self.n_told + 1);
+            self.speaker.end(&mut self.list);
         }
-        self.speak(true);
-        Ok(self.speaker.events())
+        Ok(self.list)
     }
 
-    fn speak(&mut self, is_ended: bool) {
-        let passed = self.labels.passed();
-        let is_shorter = !passed.starts_with(&self.spoken)
-            || self.labels.n_agreed() < self.speaker.n_read()
-            || self.is_ended && !is_ended;
-        if is_shorter {
-            self.speaker = Speaker::default();
-            self.spoken.clear();
-            self.is_ended = false;
+    /// Tells what a step has said.
+    fn tell(&mut self, n_steps: usize) {
+        self.labels.look_at(n_steps);
+        let (text, passed) = (self.labels.text(), self.labels.passed());
+        for &(label, at) in &passed[self.speaker.n_passed()..] {
+            self.speaker.read_to(text, at, &mut self.list);
+            self.speaker.pass(label, &self.regions, &mut self.list);
         }
-        let text = self.labels.text();
-        for &(label, at) in &passed[self.spoken.len()..] {
-            self.speaker.read_to(text, at);
-            self.speaker.pass(label, &self.regions);
-        }
-        self.spoken.extend_from_slice(&passed[self.spoken.len()..]);
-        self.speaker.read_to(text, self.labels.n_agreed());
-        if is_ended && !self.is_ended {
-            self.is_ended = true;
-            self.speaker.end();
+        self.speaker.read_to(text, self.labels.n_agreed(), &mut self.list);
+        self.n_told = n_steps;
+        if n_steps.is_multiple_of(KEPT_EVERY) {
+            self.kept.push((n_steps, self.list.len(), self.speaker.clone()));
         }
     }
 }

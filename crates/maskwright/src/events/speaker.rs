@@ -5,14 +5,15 @@ use maskwright_json_schema::{ElementPart, Style};
 use maskwright_tags::{Region, Regions};
 
 use super::value::{ValueReader, escaped, quoted};
-use super::{Event, PathPart, Pieces};
+use super::{Event, MAX_PATH, PathPart, Pieces};
 
 /// Makes events of the regions that a text passes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Speaker {
-    events: Vec<Event>,
-    /// How many bytes of the text were read.
+    /// How many bytes of the text were read, and how many labels were passed.
     n_read: usize,
+    n_passed: usize,
+    is_ended: bool,
     call: Option<Call>,
     n_calls: usize,
     /// What the text is in.
@@ -20,13 +21,15 @@ pub(super) struct Speaker {
 }
 
 /// A call that has begun.
+#[derive(Clone)]
 struct Call {
     name: String,
     id: Option<String>,
     is_told: bool,
 }
 
-/// A region, or a part of an element, that has begun.
+/// A region that has begun.
+#[derive(Clone)]
 enum Within {
     Text(Option<String>),
     Reasoning,
@@ -42,6 +45,7 @@ enum Within {
 }
 
 /// Arguments that are elements.
+#[derive(Clone)]
 struct Elements {
     style: Style,
     levels: Vec<Level>,
@@ -49,12 +53,14 @@ struct Elements {
 }
 
 /// An object or array that is open.
+#[derive(Clone)]
 enum Level {
     Object { n_members: usize, key: Option<String> },
     List(usize),
 }
 
 /// The part of an element that the text is in.
+#[derive(Clone)]
 enum Part {
     Between,
     Name(String),
@@ -63,17 +69,13 @@ enum Part {
 }
 
 impl Speaker {
-    pub(super) fn events(&self) -> &[Event] {
-        &self.events
-    }
-
-    /// How many bytes of the text were read.
-    pub(super) fn n_read(&self) -> usize {
-        self.n_read
+    /// How many labels were passed.
+    pub(super) fn n_passed(&self) -> usize {
+        self.n_passed
     }
 
     /// Reads the text up to a place, but no part of a character.
-    pub(super) fn read_to(&mut self, text: &[u8], to: usize) {
+    pub(super) fn read_to(&mut self, text: &[u8], to: usize, events: &mut Vec<Event>) {
         let new = &text[self.n_read.min(to)..to];
         let whole = match std::str::from_utf8(new) {
             Ok(all) => all,
@@ -84,32 +86,32 @@ impl Speaker {
             Err(_) => {
                 let shown = String::from_utf8_lossy(new).into_owned();
                 self.n_read = to;
-                return self.read(&shown);
+                return self.read(&shown, events);
             }
         };
         self.n_read += whole.len();
         if !whole.is_empty() {
-            self.read(whole);
+            self.read(whole, events);
         }
     }
 
-    fn read(&mut self, text: &str) {
+    fn read(&mut self, text: &str, events: &mut Vec<Event>) {
         let (index, call) = (self.n_calls.checked_sub(1), self.call.is_some());
         match self.within.last_mut() {
             Some(Within::Text(tag)) => {
-                self.events.push(Event::Text { delta: text.to_owned(), tag: tag.clone() });
+                events.push(Event::Text { delta: text.to_owned(), tag: tag.clone() });
             }
-            Some(Within::Reasoning) => self.events.push(Event::Reasoning { delta: text.to_owned() }),
+            Some(Within::Reasoning) => events.push(Event::Reasoning { delta: text.to_owned() }),
             Some(Within::Id(id)) => id.push_str(text),
             Some(Within::Value(reader)) => {
                 let mut out = Pieces::default();
                 text.chars().for_each(|c| reader.push(c, &mut out));
-                tell(&mut self.events, index.filter(|_| call), out);
+                tell(events, index.filter(|_| call), out);
             }
             Some(Within::Elements(elements)) => {
                 let mut out = Pieces::default();
                 elements.read(text, &mut out);
-                tell(&mut self.events, index.filter(|_| call), out);
+                tell(events, index.filter(|_| call), out);
             }
             Some(Within::Input(reader)) => {
                 let delta = match reader {
@@ -121,7 +123,7 @@ impl Speaker {
                     }
                 };
                 if let Some(index) = index {
-                    self.events.push(Event::Input { index, delta });
+                    events.push(Event::Input { index, delta });
                 }
             }
             Some(Within::Call | Within::Mark) | None => {}
@@ -129,10 +131,11 @@ impl Speaker {
     }
 
     /// Passes a label.
-    pub(super) fn pass(&mut self, label: Label, regions: &Regions) {
+    pub(super) fn pass(&mut self, label: Label, regions: &Regions, events: &mut Vec<Event>) {
+        self.n_passed += 1;
         match (regions.get(label.number()), label) {
-            (Some(region), Label::Begin(_)) => self.begin(region),
-            (Some(region), Label::End(_)) => self.finish(region),
+            (Some(region), Label::Begin(_)) => self.begin(region, events),
+            (Some(region), Label::End(_)) => self.finish(region, events),
             (None, label) => {
                 let part = ElementPart::ALL.get(label.number() as usize).copied();
                 let is_begin = matches!(label, Label::Begin(_));
@@ -140,12 +143,12 @@ impl Speaker {
                 if let (Some(Within::Elements(elements)), Some(part)) = (self.within.last_mut(), part) {
                     if is_begin { elements.begin(part, &mut out) } else { elements.finish(part, &mut out) }
                 }
-                tell(&mut self.events, index.filter(|_| self.call.is_some()), out);
+                tell(events, index.filter(|_| self.call.is_some()), out);
             }
         }
     }
 
-    fn begin(&mut self, region: &Region) {
+    fn begin(&mut self, region: &Region, events: &mut Vec<Event>) {
         let mut out = Pieces::default();
         let within = match region {
             Region::Text(tag) => Within::Text(tag.clone()),
@@ -158,7 +161,7 @@ impl Speaker {
             Region::Mark => Within::Mark,
             Region::Id => Within::Id(String::new()),
             Region::Arguments(style) => {
-                self.tell_call();
+                self.tell_call(events);
                 match style {
                     Style::Json | Style::Python | Style::PythonJson | Style::Gemma => {
                         Within::Value(ValueReader::new(*style, Vec::new(), &mut out))
@@ -167,16 +170,16 @@ impl Speaker {
                 }
             }
             Region::Input { is_json } => {
-                self.tell_call();
+                self.tell_call(events);
                 Within::Input(is_json.then(|| ValueReader::new(Style::Json, Vec::new(), &mut out)))
             }
             _ => return,
         };
         self.within.push(within);
-        tell(&mut self.events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
+        tell(events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
     }
 
-    fn finish(&mut self, region: &Region) {
+    fn finish(&mut self, region: &Region, events: &mut Vec<Event>) {
         let mut out = Pieces::default();
         match self.within.pop() {
             Some(Within::Id(id)) => {
@@ -187,28 +190,30 @@ impl Speaker {
             Some(Within::Value(reader)) => reader.end(&mut out),
             Some(Within::Elements(elements)) => elements.end(&mut out),
             Some(Within::Call) => {
-                self.tell_call();
+                self.tell_call(events);
                 let id = self.call.take().and_then(|call| call.id);
-                self.events.push(Event::End { index: self.n_calls.checked_sub(1), id });
+                events.push(Event::End { index: self.n_calls.checked_sub(1), id });
             }
             _ => {}
         }
         debug_assert!(!matches!(region, Region::Call(_)) || self.call.is_none(), "regions are nested");
-        tell(&mut self.events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
+        tell(events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
     }
 
     /// Tells that a call has begun, once.
-    fn tell_call(&mut self) {
+    fn tell_call(&mut self, events: &mut Vec<Event>) {
         if let Some(call) = self.call.as_mut().filter(|call| !call.is_told) {
             call.is_told = true;
             let index = self.n_calls.saturating_sub(1);
-            self.events.push(Event::Tool { index, name: call.name.clone(), id: call.id.clone() });
+            events.push(Event::Tool { index, name: call.name.clone(), id: call.id.clone() });
         }
     }
 
     /// The whole text has ended.
-    pub(super) fn end(&mut self) {
-        self.events.push(Event::End { index: None, id: None });
+    pub(super) fn end(&mut self, events: &mut Vec<Event>) {
+        if !std::mem::replace(&mut self.is_ended, true) {
+            events.push(Event::End { index: None, id: None });
+        }
     }
 }
 
@@ -230,7 +235,7 @@ impl Elements {
             Level::Object { key, .. } => key.clone().map(PathPart::Key),
             Level::List(n_items) => Some(PathPart::Index(n_items.saturating_sub(1))),
         });
-        parts.collect()
+        parts.take(MAX_PATH).collect()
     }
 
     fn put(&self, out: &mut Pieces, raw: &str, json: &str) {

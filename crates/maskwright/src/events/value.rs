@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use maskwright_json_schema::Style;
 
-use super::{PathPart, Pieces};
+use super::{MAX_PATH, PathPart, Pieces};
 
 /// What stands around Gemma's strings.
 const GEMMA_QUOTE: &str = "<|\"|>";
@@ -79,7 +79,7 @@ impl ValueReader {
             Level::Object(key) => key.clone().map(PathPart::Key),
             Level::Array(index) => Some(PathPart::Index(*index)),
         });
-        self.base.iter().cloned().chain(parts).collect()
+        self.base.iter().cloned().chain(parts).take(MAX_PATH).collect()
     }
 
     fn put(&self, out: &mut Pieces, raw: &str, json: &str) {

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use maskwright_grammar::Label;
 
 use super::{Matcher, MatcherStep, Step};
+use crate::Error;
 use crate::labels::{HistoryId, LabelReader, LabelStep, LabelledGrammar};
-use crate::{EngineError, Error};
 
 /// The labels that a session's text has passed, as far as all readings of the text agree on them.
 ///
-/// It follows a session: after more steps there are more labels, after a rollback fewer.
+/// It follows a session: [`follow`](PassedLabels::follow) reads what is new, and
+/// [`look_at`](PassedLabels::look_at) says what was passed after each step.
 pub struct PassedLabels {
     reader: LabelReader,
     /// What was read, by step.
@@ -27,63 +28,66 @@ impl PassedLabels {
     /// If a limit is reached.
     pub fn new(grammar: &Arc<LabelledGrammar>) -> Result<PassedLabels, Error> {
         let reader = LabelReader::new(grammar)?;
-        let mut labels = PassedLabels {
-            reader,
-            read: Vec::new(),
-            settled: HistoryId::NONE,
-            passed: Vec::new(),
-            n_agreed: 0,
-        };
-        labels.settle();
+        let (read, passed) = (Vec::new(), Vec::new());
+        let mut labels = PassedLabels { reader, read, settled: HistoryId::NONE, passed, n_agreed: 0 };
+        labels.look_at(0);
         Ok(labels)
     }
 
-    /// Reads what `session` has accepted, from where both were the same. The session's grammar is this one
-    /// without labels.
-    ///
-    /// # Errors
-    /// If the text has too many readings, or another limit is reached. What was read by then stays.
-    pub fn follow(&mut self, session: &Matcher) -> Result<(), Error> {
-        let mut new: Vec<Arc<Step>> = Vec::new();
-        let mut last = session.history.clone();
+    /// Forgets what `session` has taken back, and returns how many steps are left. The session's grammar is
+    /// this one without labels.
+    pub fn go_back_to(&mut self, session: &Matcher) -> usize {
+        let mut last = session.history.as_ref();
         let mut n_steps = session.state.n_steps;
         while let Some(step) = last {
-            if self.read.get(n_steps - 1).is_some_and(|read| Arc::ptr_eq(read, &step)) {
+            if self.read.get(n_steps - 1).is_some_and(|read| Arc::ptr_eq(read, step)) {
                 break;
             }
-            last = step.previous.clone();
-            new.push(step);
+            last = step.previous.as_ref();
             n_steps -= 1;
         }
         self.read.truncate(n_steps);
         self.reader.keep(n_steps);
-        let n_new = new.len();
-        let read = new.into_iter().rev().enumerate().try_for_each(|(i, step)| {
+        n_steps
+    }
+
+    /// Reads what `session` has accepted since.
+    ///
+    /// # Errors
+    /// If the text has too many readings, or another limit is reached. What was read by then stays.
+    pub fn follow(&mut self, session: &Matcher) -> Result<(), Error> {
+        let n_new = session.state.n_steps - self.go_back_to(session);
+        let all = std::iter::successors(session.history.as_ref(), |step| step.previous.as_ref());
+        let new: Vec<&Arc<Step>> = all.take(n_new).collect();
+        for (i, step) in new.into_iter().enumerate().rev() {
             self.reader.read(match &step.taken {
-                _ if session.state.is_terminated && i + 1 == n_new => LabelStep::End,
+                _ if session.state.is_terminated && i == 0 => LabelStep::End,
                 MatcherStep::Token(token) => LabelStep::Token(*token),
                 MatcherStep::Bytes(bytes) => LabelStep::Bytes(bytes),
             })?;
-            self.read.push(step);
-            Ok::<(), EngineError>(())
-        });
-        self.settle();
-        Ok(read?)
+            self.read.push(step.clone());
+        }
+        Ok(())
     }
 
-    /// The text ends here: of all readings that of the whole text counts. Until the session goes on.
+    /// How many steps were read.
+    pub fn n_steps(&self) -> usize {
+        self.read.len()
+    }
+
+    /// The text ends here: of all readings that of the whole text counts. It is one more step, which the next
+    /// call of [`follow`](PassedLabels::follow) forgets.
     ///
     /// # Errors
     /// If a limit is reached.
     pub fn end(&mut self) -> Result<(), Error> {
         self.reader.keep(self.read.len());
-        let read = self.reader.read(LabelStep::End);
-        self.settle();
-        Ok(read?)
+        Ok(self.reader.read(LabelStep::End)?)
     }
 
-    fn settle(&mut self) {
-        let (settled, n_agreed) = self.reader.settled();
+    /// Looks at the text after so many steps.
+    pub fn look_at(&mut self, n_steps: usize) {
+        let (settled, n_agreed) = self.reader.settled(n_steps);
         let common = self.reader.common(self.settled, settled);
         self.passed.truncate(common);
         self.passed.extend(self.reader.passed(settled, common));
