@@ -79,7 +79,7 @@ def test_limits(tokenizer):
         "compile_gbnf": "root ::= " + " | ".join(f'"word {i}" [a-z]+' for i in range(300)),
         "compile_lark": "start: " + " | ".join(f'"word {i}" /[a-z]+/' for i in range(300)),
         "compile_json_schema": {"enum": list(range(300))},
-        "compile_structural_tag": {"type": "const_string", "value": "abc" * 300},
+        "compile_structural_tag": {"format": {"type": "const_string", "value": "abc" * 300}},
     }
     for limit in ({"compile_work": 10}, {"advanced": {"compile_bytes": 1}}):
         for compile_it, grammar in grammars.items():
