@@ -21,6 +21,7 @@ fn all_options() -> Vec<Options> {
         Options { light_nodes: 0, ..on },
         Options { light_nodes: 0, use_memo: false, ..on },
         Options { light_nodes: 0, short_bytes: 2, ..on },
+        Options { light_nodes: 0, use_differences: false, use_counts: false, ..on },
         Options { light_nodes: 0, exit_rows: ExitRows::Always, ..on },
         Options { light_nodes: 0, exit_rows: ExitRows::Always, max_exits: 3, use_memo: false, ..on },
         Options { light_nodes: 0, exit_rows: ExitRows::Never, ..on },

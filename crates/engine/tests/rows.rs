@@ -89,7 +89,8 @@ proptest! {
         let oracle = Oracle::new(&grammar);
         let on = Options { light_nodes: 0, ..Options::default() };
         let off = Options { use_rows: false, use_memo: false, ..on };
-        let mut matchers = [on, Options::default(), off].map(|options| {
+        let plain = Options { use_differences: false, use_counts: false, ..on };
+        let mut matchers = [on, Options::default(), off, plain].map(|options| {
             let compiler = Compiler::with_options(vocabulary.clone(), Limits::default(), options);
             Matcher::new(&compiler.compile(grammar.clone(), &Fuel::unlimited()).unwrap())
         });
@@ -98,6 +99,7 @@ proptest! {
             let masks = matchers.each_mut().map(|matcher| matcher.mask().unwrap());
             prop_assert_eq!(&masks[0], &masks[2], "after {:?}", text);
             prop_assert_eq!(&masks[1], &masks[2], "after {:?}", text);
+            prop_assert_eq!(&masks[3], &masks[2], "after {:?}", text);
             if text.len() < 12 {
                 let expected = oracle.mask(&vocabulary, &text).unwrap();
                 let expected: Vec<TokenId> =

@@ -118,7 +118,7 @@ impl Rows {
         if let Some(row) = self.residues.get(&automaton.residue_key(residue)) {
             return Ok(Lookup::Known(row));
         }
-        if let Some((family, window)) = automaton.window(residue) {
+        if let Some((family, window)) = automaton.window(residue).filter(|_| self.options.use_counts) {
             let (unit, suffix) = family.key();
             let known = self.counted.get(&(unit.clone(), suffix.into(), window.unit_state));
             return Ok(known.map_or(Lookup::Missing, |row| Lookup::Known(Row::Counted(row, window.into()))));
@@ -143,7 +143,7 @@ impl Rows {
         residue: StateId,
         fuel: Option<&Fuel>,
     ) -> Result<Row, AutomatonError> {
-        if let Some((family, window)) = automaton.window(residue) {
+        if let Some((family, window)) = automaton.window(residue).filter(|_| self.options.use_counts) {
             let (unit, suffix) = family.key();
             let key = (unit.clone(), suffix.into(), window.unit_state);
             let make = || Ok(Arc::new(CountedRow::new(&self.vocabulary, &family, window.unit_state)));
@@ -168,7 +168,8 @@ impl Rows {
     /// The row of a residue as a difference from its base's row. A base has fewer exceptions, so no row needs
     /// itself.
     fn minus_base(&self, automaton: &Automaton, residue: StateId) -> Result<Option<Row>, AutomatonError> {
-        let Some(base_state) = automaton.base(residue)? else { return Ok(None) };
+        let base_state = if self.options.use_differences { automaton.base(residue)? } else { None };
+        let Some(base_state) = base_state else { return Ok(None) };
         let Row::Plain(base) = self.get(automaton, base_state)? else { return Ok(None) };
         let row = MinusRow::new(self.vocabulary.trie(), automaton, residue, base_state, &base)?;
         Ok(row.map(|row| Row::Minus(Arc::new(row))))
