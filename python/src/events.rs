@@ -8,11 +8,12 @@ use crate::arguments::{Int, List, OfCall, TextBytes, vocabulary_ids};
 use crate::errors::OrRaise;
 use crate::interrupt::stoppable;
 
-/// Something that a text has said. `kind` says what; the fields that it has no use for are None.
+/// Something that a text has said. `kind` says what; fields that a kind does not use are None.
 ///
 /// * "text": more free text, `delta`. `tag`: what the tag of a structural tag is called in which it stands.
 /// * "reasoning": more reasoning, `delta`.
 /// * "tool": a call begins: `index` in the message, `name`, and `id` if the model has given one by then.
+///   `is_custom`: whether it is a custom tool, which is given a text.
 /// * "argument": more of the arguments of the call `index`, or of the value of a JSON Schema (`index` is
 ///   None): `delta` is what it adds to them as compact JSON, `raw` the text as it is written, `path` the
 ///   place.
@@ -37,6 +38,8 @@ pub(crate) struct Event {
     path: Option<Vec<Step>>,
     /// The tag in which a text stands.
     tag: Option<String>,
+    /// Whether a tool is given a text, and no arguments.
+    is_custom: Option<bool>,
 }
 
 /// A key or an index.
@@ -51,12 +54,13 @@ impl Event {
         use maskwright::Event as E;
         let none = Event::default();
         match event.clone() {
-            E::Text { delta, tag } => Event { kind: "text", delta: Some(delta), tag, ..none },
-            E::Reasoning { delta } => Event { kind: "reasoning", delta: Some(delta), ..none },
-            E::Tool { index, name, id } => {
-                Event { kind: "tool", index: Some(index), name: Some(name), id, ..none }
+            E::Text { delta, tag, .. } => Event { kind: "text", delta: Some(delta), tag, ..none },
+            E::Reasoning { delta, .. } => Event { kind: "reasoning", delta: Some(delta), ..none },
+            E::Tool { index, name, is_custom, id, .. } => {
+                let (index, is_custom) = (Some(index), Some(is_custom));
+                Event { kind: "tool", index, name: Some(name), id, is_custom, ..none }
             }
-            E::Argument { index, path, raw, json } => {
+            E::Argument { index, path, raw, json, .. } => {
                 let path = path.into_iter().map(|part| match part {
                     PathPart::Key(key) => Step::Key(key),
                     PathPart::Index(index) => Step::Index(index),
@@ -65,10 +69,10 @@ impl Event {
                 let path = Some(path.collect());
                 Event { kind: "argument", index, path, raw: Some(raw), delta: Some(json), ..none }
             }
-            E::Input { index, delta } => {
+            E::Input { index, delta, .. } => {
                 Event { kind: "input", index: Some(index), delta: Some(delta), ..none }
             }
-            E::End { index, id } => Event { kind: "end", index, id, ..none },
+            E::End { index, id, .. } => Event { kind: "end", index, id, ..none },
             // A kind that this version does not know.
             _ => Event { kind: "unknown", ..none },
         }

@@ -149,6 +149,7 @@ def test_the_typed_program_runs(tmp_path, tokenizer, tokenizer_file):
     assert typing_names.template(grammar, tokenizer) == b"aa"
     assert typing_names.canvas(grammar, tokenizer)[:2] == tokenizer.encode("aa")
     assert typing_names.diffused(grammar, tokenizer) == tokenizer.encode("aa")
+    assert typing_names.events(compiler)[:3] == ["f", '{"a":1}', "tool"]
     assert typing_names.errors(compiler)["line"] == 1
     with pytest.raises(ValueError, match="whitespace"):
         typing_names.refused(compiler)

@@ -400,3 +400,31 @@ def torch_processors(grammar: CompiledGrammar, ids: torch.Tensor, scores: torch.
 def outlines_processors(grammar: CompiledGrammar, model: object) -> None:
     """Only for the type checker."""
     outlines.processor(grammar, model=model, max_tokens=8).reset()
+
+
+def events(compiler: Compiler) -> list[str]:
+    """A call of a tool while it is written, and when it is whole."""
+    tool = {"name": "f", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    grammar = compiler.compile_tool_calls([tool], format="llama_3")
+    text = '{"name": "f", "parameters": {"a": 1}}'
+    matcher = Matcher(grammar)
+    assert matcher.accept_bytes(text)
+    told = matcher.events()
+    assert_type(told, list[maskwright.Event])
+    assert_type(matcher.events(since=1), list[maskwright.Event])
+    deltas: list[str | None] = [each.delta for each in told] + [each.raw for each in told] + [each.tag for each in told]
+    calls: list[int | str | None] = [each.index for each in told] + [each.name for each in told] + [each.id for each in told]
+    assert len(deltas) == len(calls)
+    assert_type(told[0].is_custom, bool | None)
+    assert_type(told[0].path, list[str | int] | None)
+    assert_type(maskwright.collect(told, "anthropic", new_id=lambda: "1"), dict[str, Any])
+    assert_type(list(maskwright.stream_chunks(told, form="openai")), list[dict[str, Any]])
+    assert maskwright.partial(told, 0, model=None) == {"a": 1}
+    message: maskwright.Message = grammar.parse(text)
+    assert_type(message.text + message.reasoning, str)
+    assert message.value is None
+    call: maskwright.ToolCall = message.calls[0]
+    assert_type(call.id, str | None)
+    assert_type(call.arguments, dict[str, Any] | None)
+    assert_type(call.input, str | None)
+    return [call.name, call.arguments_json or "", *(each.kind for each in told)]

@@ -69,22 +69,17 @@ type Passed = Vec<(Label, usize)>;
 /// Whether a list counts before another that comes to the same place after `now` bytes.
 fn counts_before(one: &Passed, other: &Passed, now: usize) -> bool {
     let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
-    match (one.get(same), other.get(same)) {
-        (None, None) => false,
-        (Some(&(_, at)), None) => at < now,
-        (None, Some(&(_, at))) => at >= now,
-        (Some(&(one, at)), Some(&(other, other_at))) => {
-            if one.number() != other.number() {
-                return one.number() < other.number();
-            }
-            match (one, other) {
-                (Label::End(_), Label::Begin(_)) => true,
-                (Label::Begin(_), Label::End(_)) => false,
-                (Label::Begin(_), _) => at < other_at,
-                (Label::End(_), _) => at > other_at,
-            }
-        }
-    }
+    let rank = |list: &Passed| match list.get(same) {
+        Some(&(label, at)) if at < now => (0, Some((label.number(), matches!(label, Label::Begin(_))))),
+        None => (1, None),
+        Some(&(label, _)) => (2, Some((label.number(), matches!(label, Label::Begin(_))))),
+    };
+    let length = |list: &Passed| match list.get(same) {
+        Some(&(Label::Begin(_), at)) => now as i64 - at as i64,
+        Some(&(Label::End(_), at)) => at as i64,
+        None => 0,
+    };
+    rank(one) < rank(other) || rank(one) == rank(other) && length(one) > length(other)
 }
 
 /// Readings: what is still to be read, and what was passed.

@@ -88,17 +88,13 @@ impl Padding {
             Padding::None => texts,
             Padding::Any(space) => Regex::concat([space.clone(), texts, space]),
             Padding::Lines => {
-                let line = Regex::byte(b'\n');
-                Regex::union([Padding::bare(&texts), Regex::concat([line.clone(), texts, line])])
+                let (line, any) = (Regex::byte(b'\n'), Regex::any_text());
+                let with_line =
+                    [Regex::concat([line.clone(), any.clone()]), Regex::concat([any, line.clone()])];
+                let bare = texts.difference(&Regex::union(with_line));
+                Regex::union([bare, Regex::concat([line.clone(), texts, line])])
             }
         }
-    }
-
-    /// Those of `texts` that neither begin nor end with a line feed.
-    pub(crate) fn bare(texts: &Regex) -> Regex {
-        let (line, any) = (Regex::byte(b'\n'), Regex::any_text());
-        let with_line = [Regex::concat([line.clone(), any.clone()]), Regex::concat([any, line])];
-        texts.difference(&Regex::union(with_line))
     }
 }
 

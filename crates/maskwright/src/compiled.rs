@@ -217,11 +217,13 @@ impl CompiledGrammar {
         let mut matcher = self.matcher().unbounded();
         let n_read = matcher.accept_tokens(tokens)?;
         if n_read < tokens.len() || !matcher.is_accepting() {
-            let what = if n_read < tokens.len() { "is refused" } else { "would have to follow" };
-            return Err(Error::message(
-                ErrorKind::Argument,
-                format!("no text of the grammar: token {n_read} {what}"),
-            ));
+            let message = match n_read < tokens.len() {
+                true => format!("the token at index {n_read} is not allowed there"),
+                false => {
+                    format!("the tokens end too early: at least one more must follow the {n_read} given")
+                }
+            };
+            return Err(Error::message(ErrorKind::Argument, message));
         }
         Ok(Message::of(&self.events()?.of_whole(&matcher)?))
     }

@@ -39,7 +39,7 @@ fn events(grammar: &CompiledGrammar, text: &str, n_bytes: usize) -> Vec<Event> {
         let mut shorter = matcher.fork();
         shorter.rollback(n_back).unwrap();
         let some = late.of(&shorter).unwrap();
-        assert!(before.starts_with(some) && (some.len() < before.len() || before.is_empty() || n_back < 2));
+        assert!(before.starts_with(some));
         assert_eq!(late.of(&matcher).unwrap(), before);
     }
     let whole = events.of_whole(&matcher).unwrap();
@@ -90,7 +90,8 @@ proptest! {
             }
         }
         prop_assert_eq!(raw, text);
-        prop_assert_eq!(events.last(), Some(&Event::End { index: None, id: None }));
+        let is_end = matches!(events.last(), Some(Event::End { index: None, id: None, .. }));
+        prop_assert!(is_end);
     }
 }
 
@@ -136,10 +137,10 @@ fn what_may_be_a_string_or_not_is_settled_at_its_end() {
         }
     }
     // A string alone streams.
-    let open = text("b", "Hello");
+    let open = text("b", "abcdef");
     let (mut matcher, mut events) = (grammar.matcher(), grammar.events().unwrap());
-    assert!(matcher.accept_bytes(open.split_once("lo").unwrap().0.as_bytes()).unwrap());
-    assert_eq!(Message::of(events.of(&matcher).unwrap()).calls[0].arguments, r#"{"b":"Hel"#);
+    assert!(matcher.accept_bytes(open.split_once("ef").unwrap().0.as_bytes()).unwrap());
+    assert_eq!(Message::of(events.of(&matcher).unwrap()).calls[0].arguments, r#"{"b":"abcd"#);
 }
 
 #[test]
@@ -191,4 +192,56 @@ fn other_grammars_are_one_text() {
     let error = grammar.parse(b"a1").unwrap_err();
     assert!(error.to_string().contains("line 1 column 2"), "{error}");
     assert!(grammar.parse_tokens(&[TokenId(5)]).is_err());
+}
+
+/// Each was wrong, or ended in a panic, when somebody else looked at it first.
+#[test]
+fn what_a_review_found() {
+    let x = json!({"type": "const_string", "value": "x"});
+    let dispatch = json!({"type": "dispatch", "rules": [["<c", x], ["ab", x]], "loop": false});
+    let content = json!({"type": "plus", "content": dispatch});
+    let tag = |format: Value| {
+        let tag = json!({"type": "structural_tag", "format": format}).to_string();
+        compiled(&GrammarSource::structural_tag(tag, Default::default()))
+    };
+    // Readings that came to one place were in no order.
+    let ambiguous = tag(json!({"type": "tag", "begin": "ab", "content": content, "end": "</c>"}));
+    let (mut matcher, mut told) = (ambiguous.matcher(), ambiguous.events().unwrap());
+    for byte in b"abax" {
+        assert!(matcher.accept_bytes(&[*byte]).unwrap());
+        told.of(&matcher).unwrap();
+    }
+    // A call within a tag, a tag that may lack its schema, and one with two.
+    let schema = json!({"type": "json_schema", "json_schema": {"type": "object"}});
+    let call = json!({"type": "tag", "begin": "<call=f>", "content": schema, "end": "</call>"});
+    let nested = tag(json!({"type": "tag", "begin": "<calls>", "content": call, "end": "</calls>"}));
+    let message = Message::of(&events(&nested, "<calls><call=f>{\"a\": 1}</call></calls>", 3));
+    assert_eq!((message.calls.len(), &*message.calls[0].arguments), (1, r#"{"a":1}"#));
+    let optional = json!({"type": "optional", "content": schema});
+    let optional = tag(json!({"type": "tag", "begin": "<f>", "content": optional, "end": "</f>"}));
+    let message = Message::of(&events(&optional, "<f>{\"a\": 1}</f>", 3));
+    assert_eq!((&*message.text, message.calls.len()), ("{\"a\": 1}", 0));
+    // A name with `=`, an empty text for a custom tool, a long string in elements.
+    let named = json!({"type": "object", "properties": {"a=b": {"type": "integer"}}});
+    let grammar = calls(&json!([{"name": "f", "inputSchema": named}]), "gemma_4");
+    let message = Message::of(&events(&grammar, "<|tool_call>call:f{a=b:1}<tool_call|>", 2));
+    assert_eq!(message.calls[0].arguments, r#"{"a=b":1}"#);
+    let custom = calls(&json!([{"type": "custom", "custom": {"name": "sql"}}]), "harmony");
+    let message =
+        Message::of(&events(&custom, "<|channel|>commentary to=functions.sql<|message|><|call|>", 5));
+    assert_eq!(message.calls[0].input.as_deref(), Some(""));
+    let long = json!({"type": "object", "properties": {"a": {"type": "string", "maxLength": 1_000}}});
+    let grammar = calls(&json!([{"name": "f", "inputSchema": long}]), "qwen_3_coder");
+    let text = "<tool_call>\n<function=f>\n<parameter=a>\nHi\n</parameter>\n</function>\n</tool_call>";
+    assert_eq!(grammar.parse(text.as_bytes()).unwrap().calls[0].arguments, r#"{"a":"Hi"}"#);
+    // Another grammar's text.
+    let (mut other, mut told) = (compiled(&GrammarSource::regex("a+")).matcher(), grammar.events().unwrap());
+    assert!(other.accept_bytes(b"<tool_call>").is_ok_and(|is_taken| !is_taken));
+    assert!(other.accept_bytes(b"a").unwrap());
+    told.of(&other).unwrap();
+    // More readings than can be followed.
+    let expr = json!({"type": "grammar", "syntax": "lark", "definition": "start: expr\nexpr: expr \"+\" expr | /[0-9]+/"});
+    let custom = calls(&json!([{"type": "custom", "custom": {"name": "f", "format": expr}}]), "harmony");
+    let text = format!("<|channel|>commentary to=functions.f<|message|>1{}<|call|>", "+1".repeat(2_000));
+    assert!(custom.parse(text.as_bytes()).unwrap_err().is_limit());
 }

@@ -1,74 +1,87 @@
 //! The regions of a structural tag that somebody wrote: what is free is text, and a tag with one schema is a
 //! call. Lists of tools say themselves what their parts are ([`tools`](crate::tools)).
 
-use crate::format::{Begin, Format, Kind, Tag};
+use crate::format::{Begin, Format, Kind, Tag, Token};
 use crate::region::Region;
 
-/// Says what the parts of a structural tag are: a tag with one schema is a call, and what is free is text.
-pub(crate) fn find_regions(format: &mut Format<'_>, within: Option<&str>) {
+/// Says what the parts of a structural tag are.
+pub(crate) fn find_regions(format: &mut Format<'_>) {
+    find(format, None, false);
+}
+
+/// `within`: what the tag around it is called. `is_call`: whether that is a call.
+fn find(format: &mut Format<'_>, within: Option<&str>, is_call: bool) {
+    let text = || Some(Region::Text(within.map(str::to_owned)));
     match &mut format.kind {
-        Kind::AnyText(_) | Kind::Tokens { .. } => {
-            format.region = Some(Region::Text(within.map(str::to_owned)));
-        }
-        Kind::Schema(schema) if within.is_some() => format.region = Some(Region::Arguments(schema.style)),
+        Kind::AnyText(_) | Kind::Tokens { .. } => format.region = text(),
+        Kind::Schema(schema) if is_call => format.region = Some(Region::Arguments(schema.style)),
+        Kind::Schema(_) | Kind::Pattern(_) | Kind::Grammar(_) if !is_call => format.region = text(),
         Kind::Sequence(parts) | Kind::Choice(parts) => {
-            parts.iter_mut().for_each(|part| find_regions(part, within));
+            parts.iter_mut().for_each(|part| find(part, within, is_call));
         }
-        Kind::Repeat { content, .. } => find_regions(content, within),
+        Kind::Repeat { content, .. } => find(content, within, is_call),
         Kind::Tag(tag) => find_in_tag(tag),
         Kind::Separated(separated) => separated.tags.iter_mut().for_each(find_in_tag),
         Kind::Triggered(triggered) => {
-            format.region = Some(Region::Text(within.map(str::to_owned)));
+            format.region = text();
             triggered.tags.iter_mut().for_each(find_in_tag);
         }
         Kind::TokenTriggered(triggered) => {
-            format.region = Some(Region::Text(within.map(str::to_owned)));
+            format.region = text();
             triggered.tags.iter_mut().for_each(find_in_tag);
         }
         Kind::Dispatch(dispatch) => {
-            format.region = Some(Region::Text(within.map(str::to_owned)));
-            dispatch.rules.iter_mut().for_each(|(_, _, content)| find_regions(content, within));
+            format.region = text();
+            dispatch.rules.iter_mut().for_each(|(_, _, content)| find(content, within, is_call));
         }
         Kind::TokenDispatch(dispatch) => {
-            format.region = Some(Region::Text(within.map(str::to_owned)));
-            dispatch.rules.iter_mut().for_each(|(_, _, content)| find_regions(content, within));
+            format.region = text();
+            dispatch.rules.iter_mut().for_each(|(_, _, content)| find(content, within, is_call));
         }
-        Kind::Schema(_)
-        | Kind::Text(_)
-        | Kind::Pattern(_)
-        | Kind::Grammar(_)
-        | Kind::ToolText(_)
-        | Kind::Token(_) => {}
+        _ => {}
     }
 }
 
 fn find_in_tag(tag: &mut Tag<'_>) {
     let name = match &tag.begin {
         Begin::Text(begin) => name_in(begin),
+        Begin::Token(Token::Name(name)) => (*name).to_owned(),
         Begin::Token(token) => format!("{token:?}"),
     };
-    find_regions(&mut tag.content, Some(&name));
-    if n_schemas(&tag.content) == 1 {
-        tag.region = Some(Region::Call(name));
-    }
+    let is_call = n_schemas(&tag.content) == (1, 1);
+    find(&mut tag.content, Some(&name), is_call);
+    tag.region = is_call.then_some(Region::Call(name));
 }
 
-/// How many schemas a text of a format has, at most 2.
-fn n_schemas(format: &Format<'_>) -> usize {
-    let n_schemas = match &format.kind {
-        Kind::Schema(_) => 1,
-        Kind::Sequence(parts) => parts.iter().map(n_schemas).sum(),
-        Kind::Choice(parts) => parts.iter().map(n_schemas).max().unwrap_or(0),
-        Kind::Tag(tag) => n_schemas(&tag.content),
-        Kind::Repeat { content, max, .. } => n_schemas(content) * max.unwrap_or(2).min(2) as usize,
+/// The fewest and the most schemas of a text of a format, of more than one 2. What is a call by itself counts
+/// as 2.
+fn n_schemas(format: &Format<'_>) -> (usize, usize) {
+    let (least, most) = match &format.kind {
+        Kind::Schema(_) => (1, 1),
+        Kind::Sequence(parts) => {
+            let all = parts.iter().map(n_schemas);
+            all.fold((0, 0), |(least, most), part| (least + part.0, most + part.1))
+        }
+        Kind::Choice(parts) => {
+            let all = || parts.iter().map(n_schemas);
+            (all().map(|part| part.0).min().unwrap_or(0), all().map(|part| part.1).max().unwrap_or(0))
+        }
+        Kind::Tag(tag) => match n_schemas(&tag.content) {
+            (1, 1) => (2, 2),
+            other => other,
+        },
+        Kind::Repeat { content, min, max } => {
+            let (least, most) = n_schemas(content);
+            (least * *min as usize, most * max.unwrap_or(2).min(2) as usize)
+        }
         Kind::Separated(_)
         | Kind::Triggered(_)
         | Kind::TokenTriggered(_)
         | Kind::Dispatch(_)
-        | Kind::TokenDispatch(_) => 2,
-        _ => 0,
+        | Kind::TokenDispatch(_) => (0, 2),
+        _ => (0, 0),
     };
-    n_schemas.min(2)
+    (least.min(2), most.min(2))
 }
 
 /// What a tag is called: the name in its beginning if it has one as JSON or as `=name>`, else the beginning.

@@ -116,8 +116,7 @@ pub fn compile_labelled(
     fuel: &Fuel,
 ) -> Result<LabelledTag, TagError> {
     let tag = parse_json(tag, name).map_err(TagError::not_json)?;
-    let (tag, regions) =
-        compile_with(&tag, config, special, true, fuel, |format| labels::find_regions(format, None))?;
+    let (tag, regions) = compile_with(&tag, config, special, true, fuel, labels::find_regions)?;
     Ok(LabelledTag { grammar: tag.grammar, regions })
 }
 

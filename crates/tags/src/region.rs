@@ -19,7 +19,7 @@ pub enum Region {
     Id,
     /// The arguments of a call, in a style.
     Arguments(Style),
-    /// A mark that could be read as text as well. It counts first.
+    /// A mark that free text could also contain. If both readings fit, it is the mark.
     Mark,
     /// The text that a custom tool is given: as it is, or as a string of JSON.
     Input {
@@ -32,7 +32,7 @@ pub enum Region {
 const FIRST: u32 = 16;
 const MARK: u32 = FIRST - 1;
 
-/// The regions of a grammar, by number less [`FIRST`].
+/// The regions of a grammar, by number.
 #[derive(Clone, Default, Debug)]
 pub struct Regions(Vec<Region>);
 

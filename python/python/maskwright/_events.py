@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from maskwright._maskwright import Event
 
-#: The forms of messages: of OpenAI's chat completions, and of Anthropic's messages.
-Form = Literal["openai", "anthropic"]
-
 
 def _new_id() -> str:
     return f"call_{uuid.uuid4().hex[:24]}"
@@ -21,11 +18,13 @@ def _new_id() -> str:
 
 def _checked(form: str) -> None:
     if form not in ("openai", "anthropic"):
-        raise ValueError(f"there is no form {form!r}, but 'openai' and 'anthropic'")
+        raise ValueError(f"unknown form {form!r}: expected 'openai' or 'anthropic'")
 
 
-def collect(events: Iterable[Event], form: Form = "openai", *, new_id: Callable[[], str] = _new_id) -> dict[str, Any]:
-    """The message of an assistant that events tell, as a dict that goes into the next request.
+def collect(
+    events: Iterable[Event], form: Literal["openai", "anthropic"] = "openai", *, new_id: Callable[[], str] = _new_id
+) -> dict[str, Any]:
+    """Builds the assistant's message from events, as a dict for the next request. The value of a JSON Schema is its text.
 
     `form`: "openai", `{"role", "content", "tool_calls"}` (and `"reasoning_content"`, which some servers have, if there is
     reasoning); or "anthropic", whose `"content"` is a list of blocks. `new_id` makes the ids of calls to which the model gave
@@ -50,7 +49,9 @@ def collect(events: Iterable[Event], form: Form = "openai", *, new_id: Callable[
         elif event.kind == "reasoning":
             reasoning += event.delta or ""
         elif event.kind == "tool":
-            calls.append({"name": event.name, "id": event.id, "arguments": "", "input": None})
+            calls.append({"name": event.name, "id": event.id, "arguments": "", "input": "" if event.is_custom else None})
+        elif event.kind == "argument" and event.index is None:
+            text += event.raw or ""
         elif event.index is not None:
             call = calls[event.index]
             if event.kind == "argument":
@@ -73,7 +74,7 @@ def collect(events: Iterable[Event], form: Form = "openai", *, new_id: Callable[
     for call in calls:
         given = json.loads(call["arguments"] or "{}") if call["input"] is None else {"input": call["input"]}
         blocks.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": given})
-    return {"role": "assistant", "content": blocks, "stop_reason": "tool_use" if calls else "end_turn"}
+    return {"role": "assistant", "content": blocks}
 
 
 def _openai_call(call: dict[str, Any]) -> dict[str, Any]:
@@ -83,9 +84,10 @@ def _openai_call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def stream_chunks(
-    events: Iterable[Event], form: Form = "openai", *, new_id: Callable[[], str] = _new_id
+    events: Iterable[Event], form: Literal["openai", "anthropic"] = "openai", *, new_id: Callable[[], str] = _new_id
 ) -> Iterator[dict[str, Any]]:
-    """The same as a stream: a dict for each event that adds something.
+    """Turns events into the chunks of a server's stream, one dict for each event that adds something. Give it one iterator for the whole
+    stream. A call whose id the model gives after the arguments gets one of `new_id` here.
 
     `form`: "openai", the `delta` of a chunk's choice; or "anthropic", the events `content_block_start`, `content_block_delta` and
     `content_block_stop`.
@@ -110,9 +112,11 @@ def _openai_stream(events: Iterable[Event], new_id: Callable[[], str]) -> Iterat
         elif event.kind == "reasoning":
             yield {"reasoning_content": event.delta}
         elif event.kind == "tool":
-            function = {"name": event.name, "arguments": ""}
-            call = {"index": event.index, "id": event.id or new_id(), "type": "function", "function": function}
+            kind, given = ("custom", "input") if event.is_custom else ("function", "arguments")
+            call = {"index": event.index, "id": event.id or new_id(), "type": kind, kind: {"name": event.name, given: ""}}
             yield {"tool_calls": [call]}
+        elif event.kind == "argument" and event.index is None:
+            yield {"content": event.raw}
         elif event.kind in ("argument", "input") and event.index is not None and event.delta:
             field = {"function": {"arguments": event.delta}} if event.kind == "argument" else {"custom": {"input": event.delta}}
             yield {"tool_calls": [{"index": event.index, **field}]}
@@ -160,8 +164,10 @@ def partial(events: Iterable[Event], index: int | None = None, *, model: Any = N
     >>> maskwright.partial(matcher.events())
     {'city': 'Ro'}
     """
+    events = list(events)
     parts = [event.delta or "" for event in events if event.kind == "argument" and event.index == index]
-    value = _value_so_far("".join(parts))
+    is_whole = any(event.kind == "end" and event.index == index for event in events)
+    value = _value_so_far("".join(parts), is_whole)
     return value if model is None or not isinstance(value, dict) else model.model_construct(**value)
 
 
@@ -172,7 +178,7 @@ _WHOLE = re.compile(r'"(?:[^"\\]|\\[^u]|\\u[0-9a-fA-F]{4})*', re.DOTALL)
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"?|[^"\[\]{},:]+|[\[\]{},:]', re.DOTALL)
 
 
-def _value_so_far(text: str) -> Any:
+def _value_so_far(text: str, is_whole: bool) -> Any:
     """The value of the beginning of a compact JSON text."""
     kept: list[str] = []
     #: The brackets that close what is open.
@@ -182,7 +188,7 @@ def _value_so_far(text: str) -> Any:
     is_key = False
     pieces = _PIECE.findall(text)
     for number, piece in enumerate(pieces):
-        is_last = number == len(pieces) - 1
+        is_last = number == len(pieces) - 1 and not is_whole
         if piece[0] == '"' and (len(piece) == 1 or not re.fullmatch(r'"(?:[^"\\]|\\.)*"', piece, re.DOTALL)):
             if is_key:
                 break

@@ -1146,11 +1146,12 @@ class Hypothesis:
 
 @final
 class Event:
-    """Something that a text has said. `kind` says what; the fields that it has no use for are None.
+    """Something that a text has said. `kind` says what; fields that a kind does not use are None.
 
     * "text": more free text, `delta`. `tag`: what the tag of a structural tag is called in which it stands.
     * "reasoning": more reasoning, `delta`.
     * "tool": a call begins: `index` in the message, `name`, and `id` if the model has given one by then.
+      `is_custom`: whether it is a custom tool, which is given a text.
     * "argument": more of the arguments of the call `index`, or of the value of a JSON Schema (`index` is
       None): `delta` is what it adds to them as compact JSON, `raw` the text as it is written, `path` the
       place.
@@ -1178,6 +1179,9 @@ class Event:
     @property
     def path(self) -> list[str | int] | None:
         """The path of a value: keys and indices."""
+    @property
+    def is_custom(self) -> bool | None:
+        """Whether a tool is given a text, and no arguments."""
     @property
     def tag(self) -> str | None:
         """The tag in which a text stands."""

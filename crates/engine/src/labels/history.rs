@@ -94,20 +94,18 @@ impl Histories {
 
     /// Which of two readings counts that come to one place after `n_bytes` bytes: `Less` if the first does.
     /// Where their labels first differ, it is that with the smaller number; of one number that whose part is
-    /// longer, so begins earlier or ends later. A label counts before none, unless it was passed just now:
-    /// an empty part says nothing.
+    /// longer, so begins earlier or ends later. A label counts before none, but none before one that was
+    /// passed just now: an empty part says nothing.
     pub(crate) fn compare(&self, one: HistoryId, other: HistoryId, n_bytes: usize) -> Ordering {
         let common = self.common(one, other);
-        let before_none = |(_, at): Passed| if at < n_bytes { Ordering::Less } else { Ordering::Greater };
-        match (self.next(common, one), self.next(common, other)) {
-            (None, None) => Ordering::Equal,
-            (Some(passed), None) => before_none(passed),
-            (None, Some(passed)) => before_none(passed).reverse(),
-            (Some((one, one_at)), Some((other, other_at))) => {
-                let is_begin = |label| matches!(label, Label::Begin(_));
-                let by_length = if is_begin(one) { one_at.cmp(&other_at) } else { other_at.cmp(&one_at) };
-                one.number().cmp(&other.number()).then(is_begin(one).cmp(&is_begin(other))).then(by_length)
+        let rank = |history| match self.next(common, history) {
+            None => (1, 0, false, 0),
+            Some((label, at)) => {
+                let is_begin = matches!(label, Label::Begin(_));
+                let length = if is_begin { at } else { usize::MAX - at };
+                (if at < n_bytes { 0 } else { 2 }, label.number(), is_begin, length)
             }
-        }
+        };
+        rank(one).cmp(&rank(other))
     }
 }

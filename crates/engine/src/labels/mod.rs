@@ -20,6 +20,7 @@ mod history;
 
 use std::sync::Arc;
 
+use maskwright_automata::meter::{self, Meter};
 use maskwright_automata::{Automaton, Fuel, StateId};
 use maskwright_grammar::{
     ExprId, ExprPool, Grammar, Label, Network, Symbol, TerminalFacts, TerminalId, reduce,
@@ -33,6 +34,15 @@ use crate::ground::{NamedTokens, written};
 use crate::shared::Shared;
 use history::Histories;
 pub(crate) use history::{HistoryId, Passed};
+
+/// The most readings that are kept of all steps of a text, some 20 MB. A usual text has one or two at a step.
+const MAX_KEPT: usize = 1 << 20;
+
+/// Units of work that each byte of a text may take beyond those of one call: a text that is read as a whole.
+const UNITS_PER_BYTE: u64 = 256;
+
+/// Units of work that a place takes.
+const UNITS_PER_PLACE: u64 = 4;
 
 /// A grammar with labels, to be read along texts of the same grammar without them.
 pub struct LabelledGrammar {
@@ -98,6 +108,8 @@ pub(crate) struct LabelReader {
     text: Vec<u8>,
     /// The readings before any step and after each, with the length of the text.
     after: Vec<(Readings, usize)>,
+    /// How many readings of steps are kept.
+    n_kept: usize,
 }
 
 impl LabelledGrammar {
@@ -141,6 +153,7 @@ impl LabelReader {
             stack_ids: FxHashMap::default(),
             text: Vec::new(),
             after: Vec::new(),
+            n_kept: 0,
         };
         let mut found = Readings::default();
         let tables = &mut grammar.tables.lock();
@@ -151,13 +164,15 @@ impl LabelReader {
         let body = tables.network.body(start);
         reader.expand(tables, body, StackId::BOTTOM, HistoryId::NONE, 0, &mut found)?;
         reader.settle_places(&mut found, 0)?;
+        reader.n_kept = found.open.len();
         reader.after.push((found, 0));
         Ok(reader)
     }
 
     /// Forgets all steps but the first `n_steps`.
     pub(crate) fn keep(&mut self, n_steps: usize) {
-        self.after.truncate(n_steps + 1);
+        let dropped = self.after.drain((n_steps + 1).min(self.after.len())..);
+        self.n_kept -= dropped.map(|(readings, _)| readings.open.len()).sum::<usize>();
         let length = self.after.last().map_or(0, |&(_, length)| length);
         self.text.truncate(length);
     }
@@ -172,6 +187,18 @@ impl LabelReader {
     /// # Errors
     /// If there are too many readings or another limit is reached; then the step is not read.
     pub(crate) fn read(&mut self, step: LabelStep<'_>) -> Result<(), EngineError> {
+        let n_bytes = if let LabelStep::Bytes(bytes) = step { bytes.len() as u64 } else { 0 };
+        let limit = self.grammar.shared.limits.mask_work.unwrap_or(u64::MAX);
+        let meter = Meter { limit: limit.saturating_add(n_bytes * UNITS_PER_BYTE) };
+        match meter.run(|| self.read_metered(step)) {
+            Err(error) if error.is_out_of_work() && meter::left() > 0 => Err(EngineError::limit(
+                "the text can be read in so many ways that its events take more work than a call may do",
+            )),
+            read => read,
+        }
+    }
+
+    fn read_metered(&mut self, step: LabelStep<'_>) -> Result<(), EngineError> {
         let before = self.text.len();
         let Some((readings, _)) = self.after.last().cloned() else { return Ok(()) };
         let grammar = self.grammar.clone();
@@ -200,6 +227,15 @@ impl LabelReader {
         };
         let after = before + shown.len();
         self.settle_places(&mut found, after)?;
+        if found.open.is_empty() && found.whole.is_none() {
+            return Err(EngineError::argument(
+                "the text is not one of the grammar that its events are asked of",
+            ));
+        }
+        self.n_kept += found.open.len();
+        if self.n_kept > MAX_KEPT {
+            return Err(too_many(MAX_KEPT));
+        }
         self.text.extend_from_slice(&shown);
         self.after.push((found, after));
         Ok(())
@@ -236,9 +272,10 @@ impl LabelReader {
         after: Option<usize>,
     ) -> Result<Readings, EngineError> {
         let grammar = self.grammar.clone();
+        let tables = &mut grammar.tables.lock();
         for (i, &byte) in bytes.iter().enumerate() {
             let at = after.unwrap_or(before + i + 1);
-            let tables = &mut grammar.tables.lock();
+            meter::spend(1 + readings.open.len() as u64)?;
             let mut found = Readings::default();
             for (place, history) in readings.open {
                 let Terminal::Automaton(automaton) = tables.terminal(place.terminal, &grammar.shared)? else {
@@ -293,8 +330,9 @@ impl LabelReader {
                 best.insert((state, stack), known);
                 continue;
             }
+            meter::spend(UNITS_PER_PLACE)?;
             if best.len() > most {
-                return Err(too_many(best.len(), most));
+                return Err(too_many(most));
             }
             if tables.network.is_nullable(state) {
                 match stack {
@@ -359,14 +397,14 @@ impl LabelReader {
         found.open.dedup_by_key(|(place, _)| *place);
         let most = self.grammar.shared.limits.max_threads;
         if found.open.len() > most {
-            return Err(too_many(found.open.len(), most));
+            return Err(too_many(most));
         }
         Ok(())
     }
 }
 
-fn too_many(n_readings: usize, most: usize) -> EngineError {
+fn too_many(most: usize) -> EngineError {
     EngineError::limit(format!(
-        "a text has {n_readings} readings that may have passed different labels, more than the limit of {most}"
+        "the text can be read in more ways than the limit of {most}, so its events cannot be told"
     ))
 }

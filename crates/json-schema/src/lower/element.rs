@@ -181,13 +181,12 @@ impl<'a> Lowering<'_, 'a> {
         sets: &[StringSet<'a>],
         place: PlaceId,
     ) -> Result<ExprId, SchemaError> {
+        if self.surroundings.is_labelled {
+            return Ok(self.labelled_text(elements));
+        }
         if sets.iter().any(StringSet::is_any) {
             let text = self.surroundings.excluded.kept(elements.text.clone());
-            let has_lines = elements.has_lines && self.graph.config.whitespace != Whitespace::OneLine;
-            return Ok(match self.surroundings.is_labelled && has_lines {
-                true => self.text_between_lines(&text),
-                false => self.raw_text(Padding::None, text),
-            });
+            return Ok(self.builder.terminal(text));
         }
         let mut listed: Vec<&str> = Vec::new();
         let mut members = Vec::new();
@@ -200,45 +199,28 @@ impl<'a> Lowering<'_, 'a> {
                     }));
                 }
                 StringSet::Constrained(constraint) => {
-                    let (texts, padding) = self.raw_constrained(elements, constraint, place)?;
-                    members.push(match self.surroundings.is_labelled {
-                        true => self.raw_text(padding, elements.without_mark(texts)),
-                        false => {
-                            let regex = elements.without_mark(padding.around(texts));
-                            // Patterns say themselves what a string may hold.
-                            let is_filtered = constraint.patterns.is_empty();
-                            let regex =
-                                if is_filtered { self.surroundings.excluded.kept(regex) } else { regex };
-                            self.builder.terminal(regex)
-                        }
-                    });
+                    let regex = self.raw_constrained(elements, constraint, place)?;
+                    // Patterns say themselves what a string may hold.
+                    let is_filtered = constraint.patterns.is_empty();
+                    let regex = if is_filtered { self.surroundings.excluded.kept(regex) } else { regex };
+                    members.push(self.builder.terminal(regex));
                 }
             }
         }
         let listed = Regex::words(listed.into_iter().map(str::as_bytes));
-        let listed = self.raw_text(self.string_padding(elements), listed);
-        members.push(listed);
+        members.push(self.builder.terminal(self.string_padding(elements).around(listed)));
         Ok(self.builder.alt(&members))
     }
 
-    /// Strings as they are with what may stand around them, which is not a part of what is labelled.
-    fn raw_text(&mut self, padding: Padding, texts: Regex) -> ExprId {
-        if !self.surroundings.is_labelled {
-            return self.builder.terminal(padding.around(texts));
+    /// Any string, labelled: who reads labels has a text of the schema already. Readers take a line feed away
+    /// on each side where the style has them.
+    fn labelled_text(&mut self, elements: &Elements) -> ExprId {
+        let has_lines = elements.has_lines && self.graph.config.whitespace != Whitespace::OneLine;
+        if has_lines {
+            return self.text_between_lines(&elements.text);
         }
-        let (bare, space) = match padding {
-            Padding::None => (texts.clone(), None),
-            Padding::Lines => (Padding::bare(&texts), Some(Regex::byte(b'\n'))),
-            Padding::Any(space) => (Regex::empty(), Some(space)),
-        };
-        let bare = self.builder.terminal(bare);
-        let bare = self.labelled(ElementPart::Text, bare);
-        let Some(space) = space else { return bare };
-        let text = self.builder.terminal(texts);
-        let text = self.labelled(ElementPart::Text, text);
-        let space = self.builder.terminal(space);
-        let padded = self.builder.seq(&[space, text, space]);
-        self.builder.alt(&[bare, padded])
+        let text = self.builder.terminal(elements.text.clone());
+        self.labelled(ElementPart::Text, text)
     }
 
     /// Any text of `texts`, of which readers take away a line feed on each side.
@@ -271,19 +253,19 @@ impl<'a> Lowering<'_, 'a> {
         if elements.has_space_around_strings { self.padding.clone() } else { Padding::None }
     }
 
-    /// Strings that satisfy constraints, and what may stand around them.
+    /// Strings that satisfy constraints, with white space around them where the style has it.
     fn raw_constrained(
         &mut self,
         elements: &Elements,
         constraint: &StringConstraint,
         place: PlaceId,
-    ) -> Result<(Regex, Padding), SchemaError> {
+    ) -> Result<Regex, SchemaError> {
         let min = self.count(constraint.min, place, "minLength")?;
         let max = constraint.max.and_then(|max| u32::try_from(max).ok());
         let padding = self.string_padding(elements);
         if constraint.patterns.is_empty() && matches!(&padding, Padding::Any(space) if *space == SPACE.star())
         {
-            return Ok((counted_with_space(min, max), Padding::None));
+            return Ok(elements.without_mark(counted_with_space(min, max)));
         }
         let mut bodies = constraint.patterns.clone();
         for pattern in &constraint.patterns {
@@ -292,7 +274,7 @@ impl<'a> Lowering<'_, 'a> {
         if min > 0 || max.is_some() || bodies.is_empty() {
             bodies.push(ANY_CHAR.repeat(min, max));
         }
-        Ok((Regex::intersection(bodies), padding))
+        Ok(elements.without_mark(padding.around(Regex::intersection(bodies))))
     }
 
     /// White space or nothing, where it may stand between the parts of elements.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
 use maskwright_engine::{EngineGrammar, LabelledGrammar, Matcher, PassedLabels};
-use maskwright_grammar::{Grammar, GrammarBuilder};
+use maskwright_grammar::{Grammar, GrammarBuilder, TokenSet};
 use maskwright_tags::{Region, Regions};
 
 use crate::Error;
@@ -39,6 +39,7 @@ pub enum PathPart {
 #[non_exhaustive]
 pub enum Event {
     /// More free text.
+    #[non_exhaustive]
     Text {
         /// The text.
         delta: String,
@@ -46,20 +47,25 @@ pub enum Event {
         tag: Option<String>,
     },
     /// More reasoning.
+    #[non_exhaustive]
     Reasoning {
         /// The text.
         delta: String,
     },
     /// A call begins.
+    #[non_exhaustive]
     Tool {
         /// Its number in the message, from 0.
         index: usize,
         /// The tool's name.
         name: String,
+        /// Whether it is given a text, and no arguments.
+        is_custom: bool,
         /// The id that the model gave the call, if it stands before the arguments.
         id: Option<String>,
     },
     /// More of the arguments of a call, or of the value of a JSON Schema.
+    #[non_exhaustive]
     Argument {
         /// The number of the call; `None` where the whole text is a value.
         index: Option<usize>,
@@ -70,7 +76,8 @@ pub enum Event {
         /// What it adds to the arguments or the value as compact JSON.
         json: String,
     },
-    /// More of the text that a custom tool is given.
+    /// More of the text that a custom tool is given; the first may be empty.
+    #[non_exhaustive]
     Input {
         /// The number of the call.
         index: usize,
@@ -78,6 +85,7 @@ pub enum Event {
         delta: String,
     },
     /// A call has ended, or the whole text.
+    #[non_exhaustive]
     End {
         /// The number of the call; `None` of the whole text.
         index: Option<usize>,
@@ -142,7 +150,8 @@ pub(crate) fn whole(region: Region) -> (Grammar, Regions) {
     let number = regions.number(&region);
     let mut builder = GrammarBuilder::new();
     let start = builder.declare("text");
-    let any = builder.terminal(Regex::bytes(ByteSet::FULL).star());
+    let any = Regex::union([Regex::bytes(ByteSet::FULL), TokenSet::any().regex()]);
+    let any = builder.terminal(any.star());
     let body = builder.labelled(number, any);
     builder.define(start, body);
     (builder.finish(start).expect("its one rule is defined"), regions)
@@ -218,7 +227,7 @@ impl Events {
         read.map(|()| self.list.as_slice())
     }
 
-    /// The same where the text is whole, although no token may have ended it.
+    /// The same for a text that is complete, even if no token has ended it.
     ///
     /// # Errors
     /// As [`of`](Events::of).

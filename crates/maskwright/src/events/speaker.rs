@@ -122,7 +122,7 @@ impl Speaker {
                         unquoted(&out.list.into_iter().map(|(_, _, json)| json).collect::<String>())
                     }
                 };
-                if let Some(index) = index {
+                if let Some(index) = index.filter(|_| !delta.is_empty()) {
                     events.push(Event::Input { index, delta });
                 }
             }
@@ -135,7 +135,7 @@ impl Speaker {
         self.n_passed += 1;
         match (regions.get(label.number()), label) {
             (Some(region), Label::Begin(_)) => self.begin(region, events),
-            (Some(region), Label::End(_)) => self.finish(region, events),
+            (Some(_), Label::End(_)) => self.finish(events),
             (None, label) => {
                 let part = ElementPart::ALL.get(label.number() as usize).copied();
                 let is_begin = matches!(label, Label::Begin(_));
@@ -161,7 +161,7 @@ impl Speaker {
             Region::Mark => Within::Mark,
             Region::Id => Within::Id(String::new()),
             Region::Arguments(style) => {
-                self.tell_call(events);
+                self.tell_call(false, events);
                 match style {
                     Style::Json | Style::Python | Style::PythonJson | Style::Gemma => {
                         Within::Value(ValueReader::new(*style, Vec::new(), &mut out))
@@ -170,7 +170,8 @@ impl Speaker {
                 }
             }
             Region::Input { is_json } => {
-                self.tell_call(events);
+                self.tell_call(true, events);
+                events.push(Event::Input { index: self.n_calls.saturating_sub(1), delta: String::new() });
                 Within::Input(is_json.then(|| ValueReader::new(Style::Json, Vec::new(), &mut out)))
             }
             _ => return,
@@ -179,7 +180,7 @@ impl Speaker {
         tell(events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
     }
 
-    fn finish(&mut self, region: &Region, events: &mut Vec<Event>) {
+    fn finish(&mut self, events: &mut Vec<Event>) {
         let mut out = Pieces::default();
         match self.within.pop() {
             Some(Within::Id(id)) => {
@@ -190,22 +191,22 @@ impl Speaker {
             Some(Within::Value(reader)) => reader.end(&mut out),
             Some(Within::Elements(elements)) => elements.end(&mut out),
             Some(Within::Call) => {
-                self.tell_call(events);
+                self.tell_call(false, events);
                 let id = self.call.take().and_then(|call| call.id);
                 events.push(Event::End { index: self.n_calls.checked_sub(1), id });
             }
             _ => {}
         }
-        debug_assert!(!matches!(region, Region::Call(_)) || self.call.is_none(), "regions are nested");
         tell(events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
     }
 
     /// Tells that a call has begun, once.
-    fn tell_call(&mut self, events: &mut Vec<Event>) {
+    fn tell_call(&mut self, is_custom: bool, events: &mut Vec<Event>) {
         if let Some(call) = self.call.as_mut().filter(|call| !call.is_told) {
             call.is_told = true;
             let index = self.n_calls.saturating_sub(1);
-            events.push(Event::Tool { index, name: call.name.clone(), id: call.id.clone() });
+            let (name, id) = (call.name.clone(), call.id.clone());
+            events.push(Event::Tool { index, name, is_custom, id });
         }
     }
 

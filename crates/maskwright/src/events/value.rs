@@ -86,6 +86,11 @@ impl ValueReader {
         out.put(|| self.path(), raw, json);
     }
 
+    /// Whether a character ends a key without quotes.
+    fn ends_key(&self, c: char) -> bool {
+        c == if self.is_python() { '=' } else { ':' }
+    }
+
     /// Whether a key comes next.
     fn wants_key(&self) -> bool {
         matches!(self.levels.last(), Some(Level::Object(None)))
@@ -101,7 +106,7 @@ impl ValueReader {
                 self.in_string(text, c, out);
             }
             State::Key(mut key) => match c {
-                ':' | '=' => {
+                _ if self.ends_key(c) => {
                     let key = key.trim_end().to_owned();
                     self.put(out, &raw, &format!("{}:", quoted(&key)));
                     self.set_key(key, out);

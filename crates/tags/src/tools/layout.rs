@@ -122,7 +122,8 @@ impl Layouts<'_> {
         if let Some(reasoning) = &self.family.reasoning {
             let is_maybe = self.options.reasoning == Reasons::Maybe;
             excludes.extend(is_maybe.then(|| reasoning.begin.trim().to_owned()));
-            excludes.extend(reasoning.none.as_deref().map(|none| none.trim().to_owned()));
+            let none = reasoning.none.as_deref().filter(|_| !self.options.reasoning.is_certain());
+            excludes.extend(none.map(|none| none.trim().to_owned()));
         }
         let text = json!({"type": "any_text", "excludes": excludes, REGION: "text"});
         match end {

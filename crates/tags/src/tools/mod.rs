@@ -91,6 +91,13 @@ pub enum Reasons {
     Open,
 }
 
+impl Reasons {
+    /// Whether the message has reasoning in any case.
+    fn is_certain(self) -> bool {
+        matches!(self, Reasons::Always | Reasons::Open)
+    }
+}
+
 /// What becomes of a tool whose schema cannot be compiled or enforced.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
