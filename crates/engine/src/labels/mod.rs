@@ -38,7 +38,10 @@ pub(crate) use history::{HistoryId, Passed};
 /// The most readings that are kept of all steps of a text, some 20 MB. A usual text has one or two at a step.
 const MAX_KEPT: usize = 1 << 20;
 
-/// Units of work that each byte of a text may take beyond those of one call: a text that is read as a whole.
+/// Units of work that one step of a text may take; a usual one takes some tens.
+const UNITS_PER_STEP: u64 = 10_000_000;
+
+/// More units for each byte of a step that is a longer text.
 const UNITS_PER_BYTE: u64 = 256;
 
 /// Units of work that a place takes.
@@ -188,11 +191,10 @@ impl LabelReader {
     /// If there are too many readings or another limit is reached; then the step is not read.
     pub(crate) fn read(&mut self, step: LabelStep<'_>) -> Result<(), EngineError> {
         let n_bytes = if let LabelStep::Bytes(bytes) = step { bytes.len() as u64 } else { 0 };
-        let limit = self.grammar.shared.limits.mask_work.unwrap_or(u64::MAX);
-        let meter = Meter { limit: limit.saturating_add(n_bytes * UNITS_PER_BYTE) };
+        let meter = Meter { limit: UNITS_PER_STEP + n_bytes * UNITS_PER_BYTE };
         match meter.run(|| self.read_metered(step)) {
             Err(error) if error.is_out_of_work() && meter::left() > 0 => Err(EngineError::limit(
-                "the text can be read in so many ways that its events take more work than a call may do",
+                "the text can be read in so many ways that its events take more work than a step may take",
             )),
             read => read,
         }
