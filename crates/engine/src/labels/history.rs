@@ -92,7 +92,7 @@ impl Histories {
         passed
     }
 
-    /// Which of two readings counts that come to one place after `n_bytes` bytes: `Less` if the first does.
+    /// Two readings have come to one place after `n_bytes` bytes. Which of them counts: `Less` if the first.
     /// Where their labels first differ, it is that with the smaller number; of one number that whose part is
     /// longer, so begins earlier or ends later. A label counts before none, but none before one that was
     /// passed just now: an empty part says nothing.

@@ -391,7 +391,7 @@ impl LabelReader {
         }
     }
 
-    /// Makes those readings one that have come to one place.
+    /// Joins readings that have come to the same place.
     fn settle_places(&self, found: &mut Readings, at: usize) -> Result<(), EngineError> {
         found.open.sort_unstable_by(|(place, history), (other, other_history)| {
             place.cmp(other).then_with(|| self.histories.compare(*history, *other_history, at))

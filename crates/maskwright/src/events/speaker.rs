@@ -74,6 +74,11 @@ impl Speaker {
         self.n_passed
     }
 
+    /// The number of the call that the text is in.
+    fn index(&self) -> Option<usize> {
+        self.call.as_ref().and(self.n_calls.checked_sub(1))
+    }
+
     /// Reads the text up to a place, but no part of a character.
     pub(super) fn read_to(&mut self, text: &[u8], to: usize, events: &mut Vec<Event>) {
         let new = &text[self.n_read.min(to)..to];
@@ -96,7 +101,7 @@ impl Speaker {
     }
 
     fn read(&mut self, text: &str, events: &mut Vec<Event>) {
-        let (index, call) = (self.n_calls.checked_sub(1), self.call.is_some());
+        let index = self.index();
         match self.within.last_mut() {
             Some(Within::Text(tag)) => {
                 events.push(Event::Text { delta: text.to_owned(), tag: tag.clone() });
@@ -106,12 +111,12 @@ impl Speaker {
             Some(Within::Value(reader)) => {
                 let mut out = Pieces::default();
                 text.chars().for_each(|c| reader.push(c, &mut out));
-                tell(events, index.filter(|_| call), out);
+                tell(events, index, out);
             }
             Some(Within::Elements(elements)) => {
                 let mut out = Pieces::default();
                 elements.read(text, &mut out);
-                tell(events, index.filter(|_| call), out);
+                tell(events, index, out);
             }
             Some(Within::Input(reader)) => {
                 let delta = match reader {
@@ -139,11 +144,11 @@ impl Speaker {
             (None, label) => {
                 let part = ElementPart::ALL.get(label.number() as usize).copied();
                 let is_begin = matches!(label, Label::Begin(_));
-                let (index, mut out) = (self.n_calls.checked_sub(1), Pieces::default());
+                let (index, mut out) = (self.index(), Pieces::default());
                 if let (Some(Within::Elements(elements)), Some(part)) = (self.within.last_mut(), part) {
                     if is_begin { elements.begin(part, &mut out) } else { elements.finish(part, &mut out) }
                 }
-                tell(events, index.filter(|_| self.call.is_some()), out);
+                tell(events, index, out);
             }
         }
     }
@@ -177,7 +182,7 @@ impl Speaker {
             _ => return,
         };
         self.within.push(within);
-        tell(events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
+        tell(events, self.index(), out);
     }
 
     fn finish(&mut self, events: &mut Vec<Event>) {
@@ -197,7 +202,7 @@ impl Speaker {
             }
             _ => {}
         }
-        tell(events, self.n_calls.checked_sub(1).filter(|_| self.call.is_some()), out);
+        tell(events, self.index(), out);
     }
 
     /// Tells that a call has begun, once.

@@ -4,8 +4,6 @@
 //! written. It only grows: an escape is written when it is whole, the first half of a surrogate pair with the
 //! second half, and a word of Python (`True`) at its end.
 
-use std::fmt::Write;
-
 use maskwright_json_schema::Style;
 
 use super::{MAX_PATH, PathPart, Pieces};
@@ -73,6 +71,11 @@ impl ValueReader {
         matches!(self.style, Style::Python | Style::PythonJson)
     }
 
+    /// Whether a word is JSON as it is written, which its first character says: a number, or any of JSON.
+    fn is_as_json(&self, word: &str) -> bool {
+        self.style == Style::Json || word.starts_with(|c: char| !c.is_alphabetic())
+    }
+
     /// Where a character that is written now belongs.
     fn path(&self) -> Vec<PathPart> {
         let parts = self.levels.iter().filter_map(|level| match level {
@@ -119,9 +122,7 @@ impl ValueReader {
             },
             State::Word(mut word) => {
                 if c.is_alphanumeric() || "+-._".contains(c) {
-                    // Numbers, and words of JSON, are what they are from the first character on.
-                    let is_json = self.style == Style::Json || word.starts_with(|c: char| !c.is_alphabetic());
-                    self.put(out, &raw, if is_json { &raw } else { "" });
+                    self.put(out, &raw, if self.is_as_json(&word) { &raw } else { "" });
                     word.push(c);
                     self.state = State::Word(word);
                 } else {
@@ -152,9 +153,8 @@ impl ValueReader {
     }
 
     fn end_word(&mut self, word: &str, out: &mut Pieces) {
-        let is_json = self.style == Style::Json || word.starts_with(|c: char| !c.is_alphabetic());
         let json = match word {
-            _ if is_json => return,
+            _ if self.is_as_json(word) => return,
             "True" => "true",
             "False" => "false",
             "None" => "null",
@@ -207,8 +207,7 @@ impl ValueReader {
                 self.state = State::Key(raw.to_owned());
             }
             _ => {
-                let is_json = self.style == Style::Json || !c.is_alphabetic();
-                self.put(out, raw, if is_json { raw } else { "" });
+                self.put(out, raw, if self.is_as_json(raw) { raw } else { "" });
                 self.state = State::Word(raw.to_owned());
             }
         }
@@ -316,26 +315,11 @@ impl Text {
 
 /// A text as it stands in a string of JSON.
 pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '"' => escaped.push_str("\\\""),
-            '\\' => escaped.push_str("\\\\"),
-            '\n' => escaped.push_str("\\n"),
-            '\r' => escaped.push_str("\\r"),
-            '\t' => escaped.push_str("\\t"),
-            '\u{8}' => escaped.push_str("\\b"),
-            '\u{c}' => escaped.push_str("\\f"),
-            '\0'..='\u{1f}' => {
-                let _ = write!(escaped, "\\u{:04x}", u32::from(c));
-            }
-            _ => escaped.push(c),
-        }
-    }
-    escaped
+    let quoted = quoted(text);
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// A text as a string of JSON.
 pub(super) fn quoted(text: &str) -> String {
-    format!("\"{}\"", escaped(text))
+    serde_json::Value::from(text).to_string()
 }
