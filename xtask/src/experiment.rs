@@ -2,8 +2,8 @@
 //! `research/`.
 //!
 //! Experiments are campaigns in Rust, but for `tools`, which is about tools of programs in Python and
-//! JavaScript. Those of the papers are in Python, with the peers' packages beside ours, and run some
-//! campaigns.
+//! JavaScript, and `calls`, which is about recorded messages. Those of the papers are in Python, with the
+//! peers' packages beside ours, and run some campaigns.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -15,8 +15,10 @@ use crate::hosts::{environment, install_package};
 /// the environment says otherwise: with more, a small network on a busy machine falls to a fraction of its
 /// speed.
 pub(crate) fn run_experiment(arguments: &[OsString]) -> anyhow::Result<()> {
-    if let Some((_, arguments)) = arguments.split_first().filter(|(name, _)| *name == "tools") {
-        return run_tools(arguments);
+    if let Some((name, arguments)) = arguments.split_first()
+        && ["tools", "calls"].iter().any(|known| name == known)
+    {
+        return run_in_python(&name.to_string_lossy(), arguments);
     }
     let mut command = research("run");
     command.args(["--release", "--quiet", "--package", "maskwright-campaigns", "--"]).args(arguments);
@@ -26,11 +28,13 @@ pub(crate) fn run_experiment(arguments: &[OsString]) -> anyhow::Result<()> {
     run(&mut command)
 }
 
-/// How `compile_tool_calls` does on the tools of MCP servers and of type libraries. Node must be installed.
-fn run_tools(arguments: &[OsString]) -> anyhow::Result<()> {
-    let environment = environment("experiment-tools", "research/tools/requirements.txt", None)?;
+/// `tools`: how `compile_tool_calls` does on the tools of MCP servers and of type libraries; Node must be
+/// installed. `calls`: how events read recorded messages.
+fn run_in_python(name: &str, arguments: &[OsString]) -> anyhow::Result<()> {
+    let folder = format!("research/{name}");
+    let environment = environment(&folder.replace('/', "-"), &format!("{folder}/requirements.txt"), None)?;
     install_package(&environment)?;
-    run(Command::new(environment.python()).arg("research/tools/run.py").args(arguments))
+    run(Command::new(environment.python()).arg(format!("{folder}/run.py")).args(arguments))
 }
 
 /// The experiments whose results are in `docs/results`.

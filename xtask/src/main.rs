@@ -4,7 +4,8 @@
 //! * `bench`: benchmarks beside peers.
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the
 //!   misses.
-//! * `experiment`: the campaigns of `research/campaigns`; `experiment tools`, which is in `research/tools`.
+//! * `experiment`: the campaigns of `research/campaigns`; `experiment tools` and `experiment calls`, which
+//!   are in folders of their own.
 //! * `research`: the checks of `research/`.
 //! * `hosts`: the Python package in transformers, llama-cpp-python, Outlines, vLLM and SGLang, with a small
 //!   model.
@@ -58,8 +59,8 @@ enum Task {
         #[arg(long)]
         misses: bool,
     },
-    /// Run a long experiment over real models and data; `experiment --help` lists them, and `tools` is one
-    /// more.
+    /// Run a long experiment over real models and data; `experiment --help` lists them; `tools` and `calls`
+    /// are two more.
     #[command(disable_help_flag = true)]
     Experiment {
         /// Its name and arguments.

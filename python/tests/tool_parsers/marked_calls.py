@@ -141,8 +141,9 @@ def harmony(reader, schemas):
         else:
             reader.take("<|channel|>commentary to=functions.")
             name = reader.match(NAME)
-        reader.take(" json", " <|constrain|>json", "<|constrain|>json")
-        reader.take("<|message|>")
+        if not reader.takes("<|message|>"):
+            reader.take(" json", " <|constrain|>json", "<|constrain|>json")
+            reader.take("<|message|>")
         values = read_arguments(reader)
         reader.take("<|call|>")
         return "".join(texts), [(name, values)]
