@@ -1,10 +1,12 @@
 """What texts say while they are written, beside parsers that were written from the formats' descriptions.
 
 Each text is a random walk of a grammar of tool calls, as in `test_tool_call_walks.py`. Its events must put together to what the
-parser reads in the whole text, and only be added to while the text grows. `MASKWRIGHT_EVENT_WALKS` is the number of texts per format.
-`python test_events.py FORMAT…` prints differences of some formats, without pytest.
+parser reads in the whole text, and only be added to while the text grows. Cut into the tokens of two models it must say the same; those
+vocabularies are in `MASKWRIGHT_SHARED`. `MASKWRIGHT_EVENT_WALKS` is the number of texts per format. `python test_events.py
+FORMAT…` prints differences of some formats, without pytest.
 """
 
+import functools
 import json
 import os
 import random
@@ -13,13 +15,16 @@ import sys
 
 import maskwright
 import pytest
+from conftest import SHARED
 from test_tool_call_walks import Vocabulary, random_request, walked
-from tool_parsers import NotTheFormatError, parse
+from tool_parsers import FAMILIES, NotTheFormatError, parse
 from tool_parsers.values import type_of
 
-N_TEXTS = int(os.environ.get("MASKWRIGHT_EVENT_WALKS", "40"))
+N_TEXTS = int(os.environ.get("MASKWRIGHT_EVENT_WALKS", "500"))
 #: Texts of one grammar.
 N_PER_GRAMMAR = 5
+#: Vocabularies of models, which cut the texts as well.
+MODELS = ("llama3_1", "gpt4o")
 
 
 def same(left, right):
@@ -32,14 +37,13 @@ def same(left, right):
 
 
 def events_by_token(grammar, ids):
-    """The events after each token, of which those of one token must begin with those of the token before."""
+    """The events of a text, asked for after each token: those of the tokens before must stay."""
     matcher = maskwright.Matcher(grammar)
     events = matcher.events()
     for id in ids:
         assert matcher.accept_token(id)
-        before, events = events, matcher.events()
-        assert events[: len(before)] == before, f"an event has changed after {matcher.text!r}"
-        assert matcher.events(since=len(before)) == events[len(before) :]
+        events += matcher.events(since=len(events))
+    assert matcher.events() == events, f"an event has changed in {matcher.text!r}"
     return matcher, events
 
 
@@ -61,9 +65,8 @@ def put_together(events):
     return text, reasoning, calls, raw
 
 
-def differences(family, request, grammar, ids, text):
-    """What the events of a text say otherwise than the parser."""
-    matcher, events = events_by_token(grammar, ids)
+def differences(family, request, grammar, ids, text, matcher, events):
+    """What the events of a text say otherwise than the parser. `matcher` is after the text."""
     said, thought, calls, raw = put_together(events)
     wanted = parse(family, text, request.schemas(), request.reasoning)
     # White space beside a mark may be a part of it.
@@ -101,24 +104,51 @@ def differences(family, request, grammar, ids, text):
         yield f"after going back by {n_back}: {matcher.events()}, not {shorter.events()}"
 
 
+@functools.cache
+def tokens_of(name):
+    """The texts of a model's tokens; None without the file."""
+    path = SHARED / "tokenizers" / name / "tokenizer.json"
+    if not path.exists():
+        return None
+    tokenizer = maskwright.Tokenizer.from_file(path)
+    return [tokenizer.decode([id]) for id in range(tokenizer.vocab_size)]
+
+
+def compilers_of_models(family):
+    """Compilers for models' vocabularies with the marks of a family as tokens, which match as text too, and the end of the text."""
+    marks = [mark.encode() for mark in FAMILIES[family].marks]
+    vocabularies = [[*tokens, *marks, b"<eos>"] for tokens in map(tokens_of, MODELS) if tokens]
+    tokenizers = [maskwright.Tokenizer.from_tokens(tokens, [len(tokens) - 1]) for tokens in vocabularies]
+    return [(tokenizer, maskwright.Compiler(tokenizer)) for tokenizer in tokenizers]
+
+
 def judged(family, n_texts, seed=0):
-    """How many texts and calls were judged, and a line for each difference."""
+    """How many calls were judged, and a line for each difference."""
     rng = random.Random(f"{family} {seed}")
     vocabulary = Vocabulary(family)
     compiler = maskwright.Compiler(vocabulary.tokenizer)
+    models = compilers_of_models(family)
     n_calls, lines = 0, []
     for _ in range(0, n_texts, N_PER_GRAMMAR):
         request = random_request(family, rng)
-        grammar = compiler.compile_tool_calls(request.document(), format=family, **request.options())
+        document, options = request.document(), request.options()
+        grammar = compiler.compile_tool_calls(document, format=family, **options)
+        others = [(tokenizer, other.compile_tool_calls(document, format=family, **options)) for tokenizer, other in models]
         for _ in range(N_PER_GRAMMAR):
             ids = walked(grammar, vocabulary, rng)
             text = vocabulary.spell(ids).decode()
+            matcher, events = events_by_token(grammar, ids)
+            said = put_together(events)
             try:
-                found = list(differences(family, request, grammar, ids, text))
+                found = list(differences(family, request, grammar, ids, text, matcher, events))
             except NotTheFormatError as error:
                 found = [f"the parser fails: {error}"]
+            for tokenizer, other in others:
+                told = put_together(events_by_token(other, [*tokenizer.encode(text), *tokenizer.eos_token_ids])[1])
+                if told != said:
+                    found.append(f"{said}, and in other tokens {told}")
             lines += [f"{family}: {line}\n    {text!r}\n    {request.tools} {request.options()}" for line in found]
-            n_calls += sum(event.kind == "tool" for event in events_by_token(grammar, ids)[1])
+            n_calls += len(said[2])
     return n_calls, lines
 
 
