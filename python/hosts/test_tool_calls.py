@@ -72,6 +72,16 @@ def test_the_guide_runs():
         assert call["name"] == "get_weather" and 1 <= call["arguments"]["days"] <= 14 and call["arguments"]["city"] is not None
 
 
+def test_the_guide_shows_a_call_while_it_is_written(capsys):
+    names = run_guide("streaming-tool-calls.md")
+    shown = capsys.readouterr().out
+    (call,) = names["grammar"].parse(names["follower"].text).calls
+    assert call.name == "get_weather" and isinstance(call.arguments["city"], str)
+    assert shown.endswith(f"\nget_weather: {call.arguments_json}\n")
+    # Some pieces were there before the end.
+    assert sum(event.kind == "argument" for event in names["follower"].events()) > 3
+
+
 @pytest.mark.parametrize("family", maskwright.tool_formats())
 def test_calls_can_be_parsed(model, tokenizer, compiler, family):
     tools = [{"name": name, "parameters": schema} for name, schema in SCHEMAS.items()]

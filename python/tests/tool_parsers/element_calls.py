@@ -326,6 +326,9 @@ def read_cofl_members(reader):
     reader.match(SPACE)
     while reader.takes('<cofl:value name="'):
         name = reader.until('" type="')
+        if re.search("[<>]", name):
+            raise NotTheFormatError(f"{name!r} lacks escapes")
+        name = unescape(name.replace("&lt;", "<").replace("&gt;", ">"))
         members.add(name, read_cofl_value(reader))
         reader.match(SPACE)
     return members
