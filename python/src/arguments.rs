@@ -301,6 +301,10 @@ impl<B> Item for FilePath<B> {
     const LIST: &'static str = "a list of paths";
 }
 
+impl<B> Item for Text<B> {
+    const LIST: &'static str = "a list of str";
+}
+
 /// A list or another sequence of items, but no `str`.
 #[derive(Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);

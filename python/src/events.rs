@@ -1,4 +1,4 @@
-//! What a text says while it is written: `maskwright.Event`, and `Message` with its `ToolCall`s.
+//! What a text says while it is written: `maskwright.Event` and `Capture`, and `Message` with its `ToolCall`s.
 
 use maskwright::PathPart;
 use pyo3::prelude::*;
@@ -90,6 +90,35 @@ impl Event {
     }
 }
 
+/// The text that a captured rule has matched.
+#[pyclass(frozen, module = "maskwright", eq, hash, get_all)]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Capture {
+    /// The rule.
+    name: String,
+    /// What it has matched. While the end is not certain, all of the text from its beginning.
+    text: String,
+    /// The byte of the text where it begins.
+    start: usize,
+    /// The byte after its last; None while it is not certain.
+    end: Option<usize>,
+}
+
+impl Capture {
+    pub(crate) fn new(capture: maskwright::Capture) -> Capture {
+        let maskwright::Capture { name, text, start, end, .. } = capture;
+        Capture { name, text, start, end }
+    }
+}
+
+#[pymethods]
+impl Capture {
+    fn __repr__(&self) -> String {
+        let end = self.end.map_or_else(|| "None".to_owned(), |end| end.to_string());
+        format!("Capture(name={:?}, text={:?}, start={}, end={end})", self.name, self.text, self.start)
+    }
+}
+
 /// What a whole text says.
 #[pyclass(frozen, module = "maskwright", get_all)]
 pub(crate) struct Message {
@@ -101,6 +130,8 @@ pub(crate) struct Message {
     calls: Vec<Py<ToolCall>>,
     /// The value of a JSON Schema; None for other grammars.
     value: Py<PyAny>,
+    /// The texts of captured rules, in the order of their beginnings.
+    captures: Vec<Py<Capture>>,
 }
 
 /// A call of a tool.
@@ -131,7 +162,9 @@ impl Message {
                 ToolCall { name: call.name, id: call.id, arguments, arguments_json: json, input: call.input };
             Py::new(py, call)
         });
+        let captures = message.captures.into_iter().map(|capture| Py::new(py, Capture::new(capture)));
         Ok(Message {
+            captures: captures.collect::<PyResult<_>>()?,
             calls: calls.collect::<PyResult<_>>()?,
             value: read(message.value.as_deref())?,
             text: message.text,

@@ -4,8 +4,8 @@
 //! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
-//! * `tokenizer`, `compiler`, `cancel`, `matcher`: one class each, with what it returns. `infill`: templates
-//!   and canvases. `check`: verdicts on whole texts.
+//! * `tokenizer`, `compiler`, `compiled`, `cancel`, `matcher`: one class each, with what it returns.
+//!   `infill`: templates and canvases. `check`: verdicts on whole texts.
 //! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
@@ -33,6 +33,7 @@ mod batch;
 mod bitmask;
 mod cancel;
 mod check;
+mod compiled;
 mod compiler;
 mod errors;
 mod events;
@@ -78,14 +79,16 @@ mod _maskwright {
     #[pymodule_export]
     use crate::check::Check;
     #[pymodule_export]
-    use crate::compiler::{CompiledGrammar, Compiler};
+    use crate::compiled::CompiledGrammar;
+    #[pymodule_export]
+    use crate::compiler::Compiler;
     #[pymodule_export]
     use crate::errors::{
         BatchError, Error, GrammarError, GrammarWarning, InternalError, LimitError, MaxTokensTooSmall,
         SchemaError, SchemaWarning, TokenizerError, WorkCancelled,
     };
     #[pymodule_export]
-    use crate::events::{Event, Message, ToolCall};
+    use crate::events::{Capture, Event, Message, ToolCall};
     #[pymodule_export]
     use crate::infill::{Canvas, Hole, Template};
     #[pymodule_export]

@@ -11,9 +11,9 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::arguments::{Count, Int, List, OfCall, Real, Reduced, Text, TextBytes, ints, vocabulary_ids};
 use crate::bitmask;
-use crate::compiler::{CompiledGrammar, compiled_grammar};
+use crate::compiled::{CompiledGrammar, compiled_grammar};
 use crate::errors::{OrRaise, invalid};
-use crate::events::Event;
+use crate::events::{Capture, Event};
 use crate::interrupt::{stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Pair, Scores};
 use crate::search::{self, Hypothesis};
@@ -282,6 +282,22 @@ impl Matcher {
             };
             Ok(events.of(matcher)?.iter().skip(since).map(Event::new).collect())
         })
+    }
+
+    /// The texts of the rules that `capture` named when a Lark or GBNF grammar was compiled, as Captures in
+    /// the order of their beginnings, as far as all readings of the text agree. Takes time in the text.
+    /// Raises Error if no rule is captured, LimitError if the text can be read in very many ways.
+    ///
+    /// >>> compiler = Compiler(Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0]))
+    /// >>> grammar = compiler.compile_gbnf('root ::= item ("," item)*\nitem ::= [0-9]+', capture=["item"])
+    /// >>> matcher = Matcher(grammar)
+    /// >>> matcher.accept_bytes("12,3")
+    /// True
+    /// >>> [(capture.text, capture.end) for capture in matcher.captures()]
+    /// [('12', 2), ('3', None)]
+    fn captures(&self, py: Python<'_>) -> PyResult<Vec<Capture>> {
+        let grammar = &self.grammar.get().grammar;
+        self.work(py, |matcher| Ok(grammar.captures(matcher)?.into_iter().map(Capture::new).collect()))
     }
 
     /// How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count

@@ -117,7 +117,7 @@ def sealed(name, content):
     return name + hashlib.sha256(content).digest() + content
 
 
-@pytest.mark.parametrize("name", [b"mwgramm\x03", b"mwtoken\x02"])
+@pytest.mark.parametrize("name", [b"mwgramm\x04", b"mwtoken\x02"])
 def test_bytes_that_are_something_else_are_refused(name):
     def read(saved):
         if name == b"mwtoken\x02":

@@ -427,4 +427,8 @@ def events(compiler: Compiler) -> list[str]:
     assert_type(call.id, str | None)
     assert_type(call.arguments, dict[str, Any] | None)
     assert_type(call.input, str | None)
+    rules = compiler.compile_lark('start: word\nword: "a"', capture=["word"])
+    assert_type(rules.parse("a").captures, list[maskwright.Capture])
+    capture: maskwright.Capture = Matcher(compiler.compile_gbnf('root ::= "a"', capture=["root"])).captures()[0]
+    assert (capture.name, capture.text, capture.start, capture.end) == ("root", "", 0, None)
     return [call.name, call.arguments_json or "", *(each.kind for each in told)]

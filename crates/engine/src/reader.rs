@@ -48,6 +48,17 @@ impl Reader {
         }
     }
 
+    /// The lexer and its parser.
+    ///
+    /// # Errors
+    /// If there is no lexer.
+    pub(crate) fn lexed_mut(&mut self) -> Result<(&mut Lexed, &mut Parser), EngineError> {
+        match self {
+            Reader::Lexed { lexed, parser } => Ok((lexed, parser)),
+            Reader::Bytes(_) => Err(EngineError::argument("the grammar has no lexer")),
+        }
+    }
+
     /// The configuration before any text.
     pub(crate) fn start(&self) -> ConfigId {
         match self {

@@ -5,6 +5,9 @@ use std::fmt;
 use maskwright_automata::FuelError;
 use maskwright_error::{Error, ErrorKind};
 
+/// How many rules a message names.
+const MOST_NAMES: usize = 20;
+
 /// Why a grammar is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarError(Kind);
@@ -13,6 +16,8 @@ pub struct GrammarError(Kind);
 pub(crate) enum Kind {
     Undefined { rule: String },
     Unproductive { rule: String },
+    NoSuchRule { rule: String, rules: String },
+    BeginsWithItself { rule: String },
     Fuel(FuelError),
 }
 
@@ -23,6 +28,20 @@ impl GrammarError {
 
     pub(crate) fn unproductive(rule: impl Into<String>) -> GrammarError {
         GrammarError(Kind::Unproductive { rule: rule.into() })
+    }
+
+    pub(crate) fn no_such_rule<'r>(rule: &str, rules: impl Iterator<Item = &'r str>) -> GrammarError {
+        let mut rules: Vec<String> = rules.map(|rule| format!("`{rule}`")).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let n_more = rules.len().saturating_sub(MOST_NAMES);
+        rules.truncate(MOST_NAMES);
+        rules.extend((n_more > 0).then(|| format!("{n_more} more")));
+        GrammarError(Kind::NoSuchRule { rule: rule.to_owned(), rules: rules.join(", ") })
+    }
+
+    pub(crate) fn begins_with_itself(rule: &str) -> GrammarError {
+        GrammarError(Kind::BeginsWithItself { rule: rule.to_owned() })
     }
 
     /// Whether the limit on work was reached, rather than the grammar being wrong.
@@ -48,6 +67,14 @@ impl fmt::Display for GrammarError {
             Kind::Unproductive { rule } => {
                 write!(f, "rule `{rule}` matches no text at all: nothing could ever be generated")
             }
+            Kind::NoSuchRule { rule, rules } => {
+                write!(f, "no rule is called `{rule}`, so it cannot be captured; there are {rules}")
+            }
+            Kind::BeginsWithItself { rule } => write!(
+                f,
+                "rule `{rule}` can begin with itself, so it cannot be captured: where its texts begin would be \
+                 open. Write it as a repetition, or capture a rule within it"
+            ),
             Kind::Fuel(error) => error.fmt(f),
         }
     }

@@ -13,6 +13,7 @@
 
 mod absorb;
 mod builder;
+mod captures;
 mod collapse;
 mod embed;
 mod ends;

@@ -12,7 +12,7 @@ use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::check::{Check, CheckConfig, check};
-use crate::events::{Events, Labelled, Message};
+use crate::events::{Capture, Captures, Events, Labelled, Message};
 use crate::source::Parsed;
 use crate::special_text::unspelled;
 use crate::words::SourceWords;
@@ -47,6 +47,7 @@ pub struct CompiledGrammar {
     infiller: Mutex<Option<Infiller>>,
     /// Made when events are first asked for.
     labelled: Mutex<Option<Labelled>>,
+    captures: Option<Captures>,
     limits: Limits,
 }
 
@@ -59,6 +60,7 @@ impl CompiledGrammar {
         is_lexed: bool,
         report: Option<Report>,
         unspelled: ByteSet,
+        captures: Option<Captures>,
         limits: Limits,
     ) -> CompiledGrammar {
         let source = Arc::new(source);
@@ -78,6 +80,7 @@ impl CompiledGrammar {
             unspelled,
             infiller: Mutex::default(),
             labelled: Mutex::default(),
+            captures,
             limits,
         }
     }
@@ -196,6 +199,31 @@ impl CompiledGrammar {
         Events::new(&labelled)
     }
 
+    /// The texts of the [captured](GrammarSource::capture) rules in a session's text, in the order of their
+    /// beginnings, as far as all readings of the text agree. Takes time in the text.
+    ///
+    /// # Errors
+    /// If no rule is captured, or a limit is reached.
+    ///
+    /// ```
+    /// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+    /// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+    /// let text = "start: \"let\" name \"=\" /[0-9]+/\nname: /[a-z]+/\n%ignore \" \"\n";
+    /// let source = GrammarSource::lark(text, Default::default()).capture(["name"]);
+    /// let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default())?;
+    /// let mut matcher = grammar.matcher();
+    /// assert!(matcher.accept_bytes(b"let  x = ")?);
+    /// let captures = grammar.captures(&matcher)?;
+    /// assert_eq!((&*captures[0].name, captures[0].start, captures[0].end), ("name", 5, Some(6)));
+    /// # Ok::<(), maskwright::Error>(())
+    /// ```
+    pub fn captures(&self, matcher: &Matcher) -> Result<Vec<Capture>, Error> {
+        match &self.captures {
+            Some(captures) => captures.of(matcher, false),
+            None => Err(Error::message(ErrorKind::Argument, "the grammar was compiled without `capture`")),
+        }
+    }
+
     /// Reads a whole text: what it says of text, reasoning and calls.
     ///
     /// # Errors
@@ -206,7 +234,7 @@ impl CompiledGrammar {
             let check = self.check(text, &CheckConfig::default())?;
             return Err(Error::message(ErrorKind::Argument, check.to_string()));
         }
-        Ok(Message::of(&self.events()?.of_whole(&matcher)?))
+        self.message(&matcher)
     }
 
     /// The same for a text as tokens, with or without one that ends it.
@@ -225,7 +253,16 @@ impl CompiledGrammar {
             };
             return Err(Error::message(ErrorKind::Argument, message));
         }
-        Ok(Message::of(&self.events()?.of_whole(&matcher)?))
+        self.message(&matcher)
+    }
+
+    /// What the whole text of a session says.
+    fn message(&self, matcher: &Matcher) -> Result<Message, Error> {
+        let mut message = Message::of(&self.events()?.of_whole(matcher)?);
+        if let Some(captures) = &self.captures {
+            message.captures = captures.of(matcher, true)?;
+        }
+        Ok(message)
     }
 
     /// The kind of source that it was compiled from; see [`GrammarSource::kind`].

@@ -8,6 +8,7 @@ use maskwright_json_schema::{SchemaConfig, usual_terminals};
 use maskwright_lark::{LarkGrammar, LexerKind};
 use maskwright_vocabulary::Tokenizer;
 
+use crate::events::{Captures, Rules};
 use crate::source::Parsed;
 use crate::{CompiledGrammar, Error, GrammarSource, Limits};
 
@@ -149,6 +150,8 @@ impl Compiler {
     fn compile_within(&self, source: &GrammarSource, fuel: &Fuel) -> Result<Arc<CompiledGrammar>, Error> {
         let (parsed, read) = source.read(Some(self.tokenizer.vocabulary()), fuel)?;
         let unspelled = parsed.unspelled(self.tokenizer.vocabulary(), fuel);
+        let names = source.captured()?;
+        let rules = (!names.is_empty()).then(|| Rules::of(&parsed));
         let (sessions, is_lexed, report) = match parsed {
             Parsed::OverBytes(grammar, report) => {
                 let grammar = match source.has_written_rules() {
@@ -170,7 +173,9 @@ impl Compiler {
         };
         let vocabulary = self.tokenizer.vocabulary();
         let sessions = sessions.map_err(|error| read.located(error, vocabulary, fuel))?;
-        Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, unspelled, self.limits.clone())))
+        let captures = rules.map(|rules| Captures::new(&sessions, rules, names, fuel)).transpose()?;
+        let limits = self.limits.clone();
+        Ok(Arc::new(CompiledGrammar::new(sessions, read, is_lexed, report, unspelled, captures, limits)))
     }
 
     /// Compiles what [`CompiledGrammar::serialize`] wrote, also for another vocabulary. The bytes need not be

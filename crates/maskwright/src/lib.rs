@@ -59,7 +59,7 @@ mod words;
 pub use check::{Check, CheckConfig, CheckReason};
 pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
-pub use events::{Event, Events, Message, PathPart, ToolCall};
+pub use events::{Capture, Event, Events, Message, PathPart, ToolCall};
 pub use limits::Limits;
 pub use maskwright_automata::CancelToken;
 /// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.

@@ -59,6 +59,8 @@ pub struct GrammarSource {
     imports: Option<Arc<Imports>>,
     /// Whether strings are also read with the special tokens that they name.
     has_special_tokens: bool,
+    /// The rules whose texts sessions tell.
+    captures: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -122,7 +124,7 @@ impl Notation {
 }
 
 /// What saved grammars begin with.
-const MAGIC: Magic = *b"mwgramm\x03";
+const MAGIC: Magic = *b"mwgramm\x04";
 
 /// A source, written down with all that it refers to.
 #[derive(Serialize, Deserialize)]
@@ -132,6 +134,7 @@ struct SavedSource {
     documents: Documents,
     imports: Imports,
     has_special_tokens: bool,
+    captures: Vec<String>,
 }
 
 /// A source as its front end reads it.
@@ -456,6 +459,38 @@ impl GrammarSource {
         self
     }
 
+    /// The rules of a GBNF or Lark grammar whose texts [`CompiledGrammar::captures`] tells; others have no
+    /// rules with names. With a lexer, a rule's text begins and ends with tokens that are not ignored. A rule
+    /// that can begin with itself cannot be captured. Masks know nothing of it.
+    ///
+    /// [`CompiledGrammar::captures`]: crate::CompiledGrammar::captures
+    #[must_use]
+    pub fn capture(mut self, rules: impl IntoIterator<Item = impl Into<String>>) -> GrammarSource {
+        for rule in rules.into_iter().map(Into::into) {
+            if !self.captures.contains(&rule) {
+                self.captures.push(rule);
+            }
+        }
+        self
+    }
+
+    /// The rules to be captured.
+    ///
+    /// # Errors
+    /// If there are some, and the source is neither GBNF nor Lark.
+    pub(crate) fn captured(&self) -> Result<&[String], Error> {
+        match &self.notation {
+            Notation::Gbnf(_) | Notation::Lark { .. } => {}
+            _ if self.captures.is_empty() => {}
+            _ => {
+                let message =
+                    format!("only rules of GBNF and of Lark can be captured, not those of {}", self.kind());
+                return Err(Error::message(ErrorKind::Argument, message));
+            }
+        }
+        Ok(&self.captures)
+    }
+
     /// The grammar alone, without a vocabulary, so strings match only text: to print it, or to
     /// [embed](crate::grammar::GrammarBuilder) it in a larger one. The work is limited by
     /// [`Limits::compile_work`] at its default.
@@ -554,9 +589,9 @@ impl GrammarSource {
             Notation::Built(grammar) => over_bytes((**grammar).clone()),
         };
         let (notation, file) = (self.notation.clone(), self.file.clone());
-        let has_special_tokens = self.has_special_tokens;
+        let (has_special_tokens, captures) = (self.has_special_tokens, self.captures.clone());
         let imports = Some(Arc::new(imports));
-        Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens }))
+        Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens, captures }))
     }
 
     /// The grammar with labels around its regions. Of sources that have no parts, the whole text is one.
@@ -695,6 +730,7 @@ impl GrammarSource {
             documents: self.documents.known().clone(),
             imports: self.imports.as_deref().cloned().unwrap_or_default(),
             has_special_tokens: self.has_special_tokens,
+            captures: self.captures.clone(),
         };
         saved::write(&MAGIC, &saved).ok_or_else(|| {
             let message = "a grammar that was built by hand cannot be saved: it has no text";
@@ -709,9 +745,9 @@ impl GrammarSource {
     pub(crate) fn deserialize(bytes: &[u8]) -> Result<GrammarSource, Error> {
         let refused = |refused: Refused| Error::message(ErrorKind::Grammar, refused.reason("saved grammars"));
         let saved: SavedSource = saved::read(&MAGIC, bytes).map_err(refused)?;
-        let SavedSource { notation, file, documents, imports, has_special_tokens } = saved;
+        let SavedSource { notation, file, documents, imports, has_special_tokens, captures } = saved;
         let (documents, imports) = (documents.into(), Some(Arc::new(imports)));
-        Ok(GrammarSource { notation, file, documents, imports, has_special_tokens })
+        Ok(GrammarSource { notation, file, documents, imports, has_special_tokens, captures })
     }
 
     /// Whether the rules were written by a person, and may be regular where a terminal would be faster.
@@ -728,6 +764,7 @@ impl From<Notation> for GrammarSource {
             documents: SchemaDocuments::default(),
             imports: None,
             has_special_tokens: false,
+            captures: Vec::new(),
         }
     }
 }

@@ -540,6 +540,7 @@ class Compiler:
         grammar: str | PathLike[str],
         *,
         special_tokens_in_text: bool = False,
+        capture: Sequence[str] = (),
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         """Compiles a grammar in GBNF, llama.cpp's notation: its text, or a file as `os.PathLike`. The start rule
@@ -551,6 +552,9 @@ class Compiler:
 
         `special_tokens_in_text`: if true, quoted strings match the special tokens that they name, as well as
         text. A token that ends texts matches only at the end, if its name ends the text.
+
+        `capture`: the names of rules whose texts `Matcher.captures` tells. None of them can begin with
+        itself.
 
         Raises GrammarError, with the place, if the grammar is wrong or no text fits it.
         """
@@ -576,6 +580,7 @@ class Compiler:
         max_whitespace: int | None = None,
         numbers: Literal["plain", "any"] = "plain",
         special_tokens_in_text: bool = False,
+        capture: Sequence[str] = (),
         cancel: CancelToken | None = None,
     ) -> CompiledGrammar:
         """Compiles a grammar in Lark's language: its text, or a file as `os.PathLike`, beside which relative
@@ -599,6 +604,8 @@ class Compiler:
         * `special_tokens_in_text`: if true, strings in rules, and terminals that are a single string, match
           the special tokens that they name, as well as text. A token that ends texts matches only at the end.
           With a lexer, this requires a string that is only its name, and no indentation.
+        * `capture`: the names of rules whose texts `Matcher.captures` tells, without ignored tokens around
+          them. None of the rules can begin with itself.
 
         Warns (GrammarWarning) as `compile_gbnf` does.
 
@@ -943,6 +950,19 @@ class Matcher:
         >>> [(event.path, event.delta) for event in matcher.events()]
         [([], '['), ([0], '1'), ([1], ',2')]
         """
+    def captures(self) -> list[Capture]:
+        r"""The texts of the rules that `capture` named when a Lark or GBNF grammar was compiled, as Captures in
+        the order of their beginnings, as far as all readings of the text agree. Takes time in the text.
+        Raises Error if no rule is captured, LimitError if the text can be read in very many ways.
+
+        >>> compiler = Compiler(Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0]))
+        >>> grammar = compiler.compile_gbnf('root ::= item ("," item)*\nitem ::= [0-9]+', capture=["item"])
+        >>> matcher = Matcher(grammar)
+        >>> matcher.accept_bytes("12,3")
+        True
+        >>> [(capture.text, capture.end) for capture in matcher.captures()]
+        [('12', 2), ('3', None)]
+        """
     @property
     def n_tokens(self) -> int:
         """How many tokens the text has, an end-of-sequence token included. Bytes given to `accept_bytes` count
@@ -1202,6 +1222,26 @@ class Message:
     @property
     def value(self) -> Any:
         """The value of a JSON Schema; None for other grammars."""
+    @property
+    def captures(self) -> list[Capture]:
+        """The texts of captured rules, in the order of their beginnings."""
+
+@final
+class Capture:
+    """The text that a captured rule has matched."""
+    @property
+    def name(self) -> str:
+        """The rule."""
+    @property
+    def text(self) -> str:
+        """What it has matched. While the end is not certain, all of the text from its beginning."""
+    @property
+    def start(self) -> int:
+        """The byte of the text where it begins."""
+    @property
+    def end(self) -> int | None:
+        """The byte after its last; None while it is not certain."""
+    def __hash__(self) -> int: ...
 
 @final
 class ToolCall:

@@ -2,10 +2,15 @@
 //!
 //! Lists are interned: equal ones have one id. So what all readings agree on is found by ids.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
+use maskwright_automata::meter::{self, OutOfWork};
 use maskwright_grammar::Label;
 use rustc_hash::FxHashMap;
+
+/// So many labels are gone over in the time of a unit of work.
+const LABELS_PER_UNIT: u64 = 8;
 
 /// A label that was passed, and how many bytes of the text stand before it.
 pub(crate) type Passed = (Label, usize);
@@ -25,12 +30,19 @@ pub(crate) struct Histories {
     /// By id: the list without the last label, how long it is, and the last label.
     nodes: Vec<(HistoryId, u32, Passed)>,
     ids: FxHashMap<(HistoryId, Passed), HistoryId>,
+    /// How many labels were gone over to compare lists.
+    n_walked: Cell<u64>,
 }
 
 impl Histories {
     pub(crate) fn new() -> Histories {
         let nothing = (HistoryId::NONE, 0, (Label::Begin(0), 0));
-        Histories { nodes: vec![nothing], ids: FxHashMap::default() }
+        Histories { nodes: vec![nothing], ids: FxHashMap::default(), n_walked: Cell::new(0) }
+    }
+
+    /// Spends the work of what was compared since the last call.
+    pub(crate) fn pay(&self) -> Result<(), OutOfWork> {
+        meter::spend(self.n_walked.take() / LABELS_PER_UNIT)
     }
 
     /// The list with one more label.
@@ -66,11 +78,13 @@ impl Histories {
 
     /// The longest list that both begin with.
     pub(crate) fn common(&self, one: HistoryId, other: HistoryId) -> HistoryId {
-        let length = self.length(one).min(self.length(other));
+        let (length, longest) =
+            (self.length(one).min(self.length(other)), self.length(one).max(self.length(other)));
         let (mut one, mut other) = (self.first(one, length), self.first(other, length));
         while one != other {
             (one, other) = (self.before(one), self.before(other));
         }
+        self.n_walked.set(self.n_walked.get() + u64::from(longest - self.length(one)));
         one
     }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use maskwright_automata::meter::{self, Meter};
 use maskwright_automata::{Automaton, Fuel, StateId};
 use maskwright_grammar::{
-    ExprId, ExprPool, Grammar, Label, Network, Symbol, TerminalFacts, TerminalId, reduce,
+    ExprId, ExprPool, Grammar, Label, Network, ReducedGrammar, Symbol, TerminalFacts, TerminalId, reduce,
 };
 use maskwright_vocabulary::{TokenId, symbol_text};
 use parking_lot::Mutex;
@@ -65,6 +65,8 @@ struct Tables {
 enum Terminal {
     Label(Label),
     Automaton(Arc<Automaton>),
+    /// What a lexer reads.
+    Lexeme,
 }
 
 /// A stack of states to return to.
@@ -79,7 +81,8 @@ impl StackId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Place {
     terminal: TerminalId,
-    residue: StateId,
+    /// `None` of what a lexer reads.
+    residue: Option<StateId>,
     next: ExprId,
     stack: StackId,
 }
@@ -97,6 +100,8 @@ struct Readings {
 pub(crate) enum LabelStep<'s> {
     Token(TokenId),
     Bytes(&'s [u8]),
+    /// A token of a lexer, which ends at this byte of the text.
+    Lexeme(TerminalId, usize),
     /// The text has ended.
     End,
 }
@@ -122,13 +127,52 @@ impl LabelledGrammar {
         grammar: Grammar,
         fuel: &Fuel,
     ) -> Result<Arc<LabelledGrammar>, EngineError> {
+        LabelledGrammar::with_rules(shared, grammar, &[], fuel)
+    }
+
+    /// The same, with labels around the rules of these names too.
+    pub(crate) fn with_rules(
+        shared: &Arc<Shared>,
+        grammar: Grammar,
+        rules: &[String],
+        fuel: &Fuel,
+    ) -> Result<Arc<LabelledGrammar>, EngineError> {
         let (grammar, _) = grammar.without_watch().without_token_limits();
         let (grammar, named) = NamedTokens::over_bytes(grammar, &shared.vocabulary, fuel)?;
+        let grammar = grammar.with_labelled_rules(rules, fuel)?;
         let facts = shared.all_facts(grammar.terminals(), fuel)?;
         let facts = |terminal: TerminalId| -> TerminalFacts { facts[terminal.index()] };
-        let network = Network::new(reduce(grammar, facts, fuel)?, fuel)?;
-        let terminals =
-            network.terminals().iter().map(|regex| Label::of(regex).map(Terminal::Label)).collect();
+        LabelledGrammar::over(shared, named, reduce(grammar, facts, fuel)?, |_| None, fuel)
+    }
+
+    /// A grammar whose texts a lexer reads, with labels around the rules of these names. The first `n_lexed`
+    /// terminals are the lexer's.
+    pub(crate) fn lexed(
+        shared: &Arc<Shared>,
+        grammar: Grammar,
+        facts: impl Fn(TerminalId) -> TerminalFacts,
+        rules: &[String],
+        fuel: &Fuel,
+    ) -> Result<Arc<LabelledGrammar>, EngineError> {
+        let n_lexed = grammar.terminals().len();
+        let of_label = TerminalFacts { is_nullable: false, has_proper_words: true };
+        let facts =
+            |terminal: TerminalId| if terminal.index() < n_lexed { facts(terminal) } else { of_label };
+        let grammar = reduce(grammar.with_labelled_rules(rules, fuel)?, facts, fuel)?;
+        let is_lexed = |terminal: usize| (terminal < n_lexed).then_some(Terminal::Lexeme);
+        LabelledGrammar::over(shared, None, grammar, is_lexed, fuel)
+    }
+
+    fn over(
+        shared: &Arc<Shared>,
+        named: Option<NamedTokens>,
+        grammar: ReducedGrammar,
+        known: impl Fn(usize) -> Option<Terminal>,
+        fuel: &Fuel,
+    ) -> Result<Arc<LabelledGrammar>, EngineError> {
+        let network = Network::new(grammar, fuel)?;
+        let label = |(at, regex)| known(at).or_else(|| Label::of(regex).map(Terminal::Label));
+        let terminals = network.terminals().iter().enumerate().map(label).collect();
         let tables = Mutex::new(Tables { network, terminals });
         Ok(Arc::new(LabelledGrammar { shared: shared.clone(), named, tables }))
     }
@@ -190,14 +234,8 @@ impl LabelReader {
     /// # Errors
     /// If there are too many readings or another limit is reached; then the step is not read.
     pub(crate) fn read(&mut self, step: LabelStep<'_>) -> Result<(), EngineError> {
-        let n_bytes = if let LabelStep::Bytes(bytes) = step { bytes.len() as u64 } else { 0 };
-        let meter = Meter { limit: UNITS_PER_STEP + n_bytes * UNITS_PER_BYTE };
-        match meter.run(|| self.read_metered(step)) {
-            Err(error) if error.is_out_of_work() && meter::left() > 0 => Err(EngineError::limit(
-                "the text can be read in so many ways that its events take more work than a step may take",
-            )),
-            read => read,
-        }
+        let n_bytes = if let LabelStep::Bytes(bytes) = step { bytes.len() } else { 0 };
+        within_limit(n_bytes, || self.read_metered(step))
     }
 
     fn read_metered(&mut self, step: LabelStep<'_>) -> Result<(), EngineError> {
@@ -207,6 +245,9 @@ impl LabelReader {
         let vocabulary = &grammar.shared.vocabulary;
         let (shown, mut found) = match step {
             LabelStep::Bytes(bytes) => (bytes.to_vec(), self.after_bytes(readings, bytes, before, None)?),
+            LabelStep::Lexeme(terminal, end) => {
+                (vec![0; end.saturating_sub(before)], self.after_lexeme(readings, terminal, end)?)
+            }
             LabelStep::End => (Vec::new(), self.at_end(readings)?),
             LabelStep::Token(token) => {
                 let shown = written(vocabulary, token).into_owned();
@@ -284,10 +325,11 @@ impl LabelReader {
                     continue;
                 };
                 let located = EngineError::in_terminal(&automaton);
-                let Some(residue) = automaton.step(place.residue, byte).map_err(&located)? else { continue };
+                let Some(residue) = place.residue else { continue };
+                let Some(residue) = automaton.step(residue, byte).map_err(&located)? else { continue };
                 let may_end = automaton.is_accepting(residue);
                 if !may_end || !automaton.next_bytes(residue).map_err(located)?.is_empty() {
-                    found.open.push((Place { residue, ..place }, history));
+                    found.open.push((Place { residue: Some(residue), ..place }, history));
                 }
                 if may_end {
                     self.expand(tables, place.next, place.stack, history, at, &mut found)?;
@@ -297,6 +339,22 @@ impl LabelReader {
             readings = found;
         }
         Ok(readings)
+    }
+
+    /// The readings after a token of a lexer.
+    fn after_lexeme(
+        &mut self,
+        readings: Readings,
+        terminal: TerminalId,
+        end: usize,
+    ) -> Result<Readings, EngineError> {
+        let grammar = self.grammar.clone();
+        let tables = &mut grammar.tables.lock();
+        let mut found = Readings::default();
+        for (place, history) in readings.open.into_iter().filter(|(place, _)| place.terminal == terminal) {
+            self.expand(tables, place.next, place.stack, history, end, &mut found)?;
+        }
+        Ok(found)
     }
 
     /// What is left of the readings where the text ends: that of the whole text. A token that a string
@@ -333,6 +391,7 @@ impl LabelReader {
                 continue;
             }
             meter::spend(UNITS_PER_PLACE)?;
+            self.histories.pay()?;
             if best.len() > most {
                 return Err(too_many(most));
             }
@@ -353,10 +412,15 @@ impl LabelReader {
                             waiting.push((step.next, stack, self.histories.push(history, (label, at))));
                         }
                         Terminal::Automaton(automaton) => {
-                            if let Some(residue) = automaton.start() {
+                            let residue = automaton.start();
+                            if residue.is_some() {
                                 let place = Place { terminal, residue, next: step.next, stack };
                                 found.open.push((place, history));
                             }
+                        }
+                        Terminal::Lexeme => {
+                            let place = Place { terminal, residue: None, next: step.next, stack };
+                            found.open.push((place, history));
                         }
                     },
                     Symbol::Rule(rule) => {
@@ -396,12 +460,26 @@ impl LabelReader {
         found.open.sort_unstable_by(|(place, history), (other, other_history)| {
             place.cmp(other).then_with(|| self.histories.compare(*history, *other_history, at))
         });
+        self.histories.pay()?;
         found.open.dedup_by_key(|(place, _)| *place);
         let most = self.grammar.shared.limits.max_threads;
         if found.open.len() > most {
             return Err(too_many(most));
         }
         Ok(())
+    }
+}
+
+/// Runs a call about so many bytes within its limit of work.
+pub(crate) fn within_limit<T>(
+    n_bytes: usize,
+    call: impl FnOnce() -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    match (Meter { limit: UNITS_PER_STEP + n_bytes as u64 * UNITS_PER_BYTE }).run(call) {
+        Err(error) if error.is_out_of_work() && meter::left() > 0 => Err(EngineError::limit(
+            "the text can be read in so many ways that to tell what it says takes too much work",
+        )),
+        done => done,
     }
 }
 

@@ -40,6 +40,7 @@
 //! | [`outlook`] | what is known of a thread at once |
 //! | [`completions`] | whether a thread has a completion, by search where need be |
 //! | [`states`] | configurations, and steps over bytes |
+//! | [`lexemes`] | the tokens that were made of a text |
 //! | [`masks`] | which tokens may come next |
 //!
 //! **Invariant (correct prefix).** Every configuration that a session is in has a thread with a completion,
@@ -52,6 +53,7 @@
 //! looks further than one token, `1..2`).
 
 mod completions;
+mod lexemes;
 mod masks;
 mod next_tokens;
 mod outlook;
@@ -66,6 +68,7 @@ use maskwright_scan::{LexerTables, Points};
 
 use crate::EngineError;
 use crate::parser::{ConfigId, Parser};
+pub(crate) use lexemes::{Lexeme, Lexemes};
 use masks::{LexedMask, Masks};
 use outlook::Outlook;
 pub(crate) use places::LexedThread;

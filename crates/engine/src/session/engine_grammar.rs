@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::Grammar;
+use maskwright_grammar::{Grammar, Layout, LexedGrammar};
+use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
@@ -120,6 +121,38 @@ impl EngineGrammar {
     #[doc(hidden)]
     pub fn labelled(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<LabelledGrammar>, Error> {
         Ok(LabelledGrammar::new(&self.shared, grammar, fuel)?)
+    }
+
+    /// The same grammar with labels around the rules of these names, whose place there is their number.
+    ///
+    /// # Errors
+    /// As [`Grammar::with_labelled_rules`]; or if a limit is reached.
+    #[doc(hidden)]
+    pub fn labelled_rules(
+        &self,
+        grammar: Grammar,
+        rules: &[String],
+        fuel: &Fuel,
+    ) -> Result<Arc<LabelledGrammar>, Error> {
+        Ok(LabelledGrammar::with_rules(&self.shared, grammar, rules, fuel)?)
+    }
+
+    /// The same for a grammar with a lexer.
+    ///
+    /// # Errors
+    /// As [`labelled_rules`](EngineGrammar::labelled_rules).
+    #[doc(hidden)]
+    pub fn labelled_lexed_rules(
+        &self,
+        grammar: LexedGrammar<LarkTerminal>,
+        layout: Option<Layout>,
+        rules: &[String],
+        fuel: &Fuel,
+    ) -> Result<Arc<LabelledGrammar>, Error> {
+        let (grammar, ..) = NamedTokens::with_lexer(grammar, layout, &self.shared.vocabulary, fuel)?;
+        let tables = self.machine().lock().reader.lexed_mut()?.0.tables().clone();
+        let facts = tables.facts(fuel).map_err(EngineError::from)?;
+        Ok(LabelledGrammar::lexed(&self.shared, grammar.rules, facts, rules, fuel)?)
     }
 
     /// Lets messages speak of texts in these words; the first that are given stay.

@@ -1,6 +1,6 @@
 //! A whole message, put together from its events.
 
-use super::Event;
+use super::{Capture, Event};
 
 /// What a whole text says.
 ///
@@ -28,6 +28,8 @@ pub struct Message {
     pub calls: Vec<ToolCall>,
     /// The value of a JSON Schema, as compact JSON.
     pub value: Option<String>,
+    /// The texts of captured rules, in the order of their beginnings.
+    pub captures: Vec<Capture>,
 }
 
 /// A call of a tool.

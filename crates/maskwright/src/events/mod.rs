@@ -9,6 +9,7 @@
 //! "arguments": {"city": "Ro`. The events are the text `I'll look.`, the tool `get_weather`, and
 //! `{"city":"Ro` of its arguments. After `I'll look.<tool` there was the text alone, without `<tool`.
 
+mod captures;
 mod message;
 mod speaker;
 mod value;
@@ -21,6 +22,8 @@ use maskwright_grammar::{Grammar, GrammarBuilder, TokenSet};
 use maskwright_tags::{Region, Regions};
 
 use crate::Error;
+pub use captures::Capture;
+pub(crate) use captures::{Captures, Rules};
 pub use message::{Message, ToolCall};
 use speaker::Speaker;
 

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use maskwright_grammar::Label;
+use maskwright_vocabulary::symbol_text;
 
 use super::{Matcher, MatcherStep, Step};
-use crate::Error;
-use crate::labels::{HistoryId, LabelReader, LabelStep, LabelledGrammar};
+use crate::ground::{Readings, written};
+use crate::labels::{HistoryId, LabelReader, LabelStep, LabelledGrammar, within_limit};
+use crate::lexed::{Lexeme, Lexemes};
+use crate::reader::Reader;
+use crate::{EngineError, Error};
 
 /// The labels that a session's text has passed, as far as all readings of the text agree on them.
 ///
@@ -27,6 +31,10 @@ impl PassedLabels {
     /// # Errors
     /// If a limit is reached.
     pub fn new(grammar: &Arc<LabelledGrammar>) -> Result<PassedLabels, Error> {
+        Ok(PassedLabels::empty(grammar)?)
+    }
+
+    fn empty(grammar: &Arc<LabelledGrammar>) -> Result<PassedLabels, EngineError> {
         let reader = LabelReader::new(grammar)?;
         let (read, passed) = (Vec::new(), Vec::new());
         let mut labels = PassedLabels { reader, read, settled: HistoryId::NONE, passed, n_agreed: 0 };
@@ -56,6 +64,10 @@ impl PassedLabels {
     /// # Errors
     /// If the text has too many readings, or another limit is reached. What was read by then stays.
     pub fn follow(&mut self, session: &Matcher) -> Result<(), Error> {
+        Ok(self.read_new(session)?)
+    }
+
+    fn read_new(&mut self, session: &Matcher) -> Result<(), EngineError> {
         let n_new = session.state.n_steps - self.go_back_to(session);
         let all = std::iter::successors(session.history.as_ref(), |step| step.previous.as_ref());
         let new: Vec<&Arc<Step>> = all.take(n_new).collect();
@@ -108,5 +120,141 @@ impl PassedLabels {
     /// those, another label may come.
     pub fn n_agreed(&self) -> usize {
         self.n_agreed
+    }
+}
+
+impl Matcher {
+    /// Each label that the text has passed, and how many bytes of it stand before, as far as all readings
+    /// agree; of a text that ends here if `is_whole`. `grammar` is the session's, with labels. Takes time in
+    /// the text.
+    ///
+    /// # Errors
+    /// If the text is not whole and should be, or a limit is reached.
+    #[doc(hidden)]
+    pub fn passed(
+        &self,
+        grammar: &Arc<LabelledGrammar>,
+        is_whole: bool,
+    ) -> Result<Vec<(Label, usize)>, Error> {
+        let is_lexed = self.ask(|machine| Ok(matches!(machine.reader, Reader::Lexed { .. })))?;
+        Ok(within_limit(self.text().len(), || match is_lexed {
+            true => self.passed_by_lexer(grammar, is_whole || self.is_terminated()),
+            false => self.passed_by_bytes(grammar, is_whole && !self.is_terminated()),
+        })?)
+    }
+
+    /// The same of a text without a lexer. `must_end`: whether it ends here and no token has said so.
+    fn passed_by_bytes(
+        &self,
+        grammar: &Arc<LabelledGrammar>,
+        must_end: bool,
+    ) -> Result<Vec<(Label, usize)>, EngineError> {
+        let mut labels = PassedLabels::empty(grammar)?;
+        labels.read_new(self)?;
+        if must_end {
+            labels.reader.read(LabelStep::End)?;
+        }
+        labels.look_at(labels.n_steps() + usize::from(must_end));
+        Ok(labels.passed)
+    }
+
+    /// The same of a text that a lexer reads. Parts begin with their first token that is not ignored.
+    fn passed_by_lexer(
+        &self,
+        grammar: &Arc<LabelledGrammar>,
+        is_whole: bool,
+    ) -> Result<Vec<(Label, usize)>, EngineError> {
+        let mut agreed: Option<Vec<(Label, usize)>> = None;
+        for lexemes in self.lexemes(is_whole)? {
+            let mut reader = LabelReader::new(grammar)?;
+            for lexeme in &lexemes {
+                reader.read(LabelStep::Lexeme(lexeme.terminal, lexeme.end))?;
+            }
+            if is_whole {
+                reader.read(LabelStep::End)?;
+            }
+            let (settled, _) = reader.settled(lexemes.len() + usize::from(is_whole));
+            let mut passed = reader.passed(settled, 0);
+            let mut next = lexemes.iter().peekable();
+            // Where a part begins after the last token is not known yet.
+            let mut n_known = 0;
+            for (at, (label, place)) in passed.iter_mut().enumerate() {
+                while next.next_if(|lexeme| lexeme.end <= *place && lexeme.start < *place).is_some() {}
+                match (*label, next.peek()) {
+                    (Label::Begin(_), Some(lexeme)) => *place = lexeme.start.max(*place),
+                    (Label::Begin(_), None) if !is_whole => break,
+                    _ => {}
+                }
+                n_known = at + 1;
+            }
+            passed.truncate(n_known);
+            agreed = Some(match agreed {
+                None => passed,
+                Some(known) => {
+                    let same = known.iter().zip(&passed).take_while(|(one, other)| one == other).count();
+                    known[..same].to_vec()
+                }
+            });
+        }
+        agreed.ok_or_else(|| EngineError::argument("the text is not whole"))
+    }
+
+    /// The tokens of the lexer in each reading of the text.
+    fn lexemes(&self, is_whole: bool) -> Result<Vec<Vec<Lexeme>>, EngineError> {
+        let vocabulary = self.grammar().vocabulary().clone();
+        let mut steps: Vec<&Arc<Step>> =
+            std::iter::successors(self.history.as_ref(), |step| step.previous.as_ref()).collect();
+        steps.reverse();
+        if self.is_terminated() {
+            steps.pop();
+        }
+        let mut lexemes = self.ask(|machine| Ok(Lexemes::new(machine.reader.lexed_mut()?.0)))?;
+        let mut length = 0;
+        for step in steps {
+            let token = match &step.taken {
+                MatcherStep::Bytes(bytes) => {
+                    self.read_lexemes(&mut lexemes, bytes, length, None)?;
+                    length += bytes.len();
+                    continue;
+                }
+                MatcherStep::Token(token) => *token,
+            };
+            let after = length + written(&vocabulary, token).len();
+            let Readings { text, symbol } = self.grammar().readings(token);
+            let by_name = symbol.map(|_| lexemes.clone());
+            if let Some(text) = text {
+                self.read_lexemes(&mut lexemes, text, length, None)?;
+            }
+            if let (Some(symbol), Some(mut by_name)) = (symbol, by_name) {
+                let n_before = by_name.n_tokens();
+                self.read_lexemes(&mut by_name, &symbol_text(symbol), length, Some(after))?;
+                match text {
+                    Some(_) => lexemes.join(by_name, n_before),
+                    None => lexemes = by_name,
+                }
+            }
+            length = after;
+        }
+        self.ask(|machine| {
+            let (lexed, parser) = machine.reader.lexed_mut()?;
+            lexemes.lists(lexed, parser, is_whole)
+        })
+    }
+
+    /// Reads some bytes. `at`: the length of the text before them, and after them if they are not of the text.
+    fn read_lexemes(
+        &self,
+        lexemes: &mut Lexemes,
+        bytes: &[u8],
+        before: usize,
+        after: Option<usize>,
+    ) -> Result<(), EngineError> {
+        for (i, &byte) in bytes.iter().enumerate() {
+            self.ask(|machine| {
+                let (lexed, parser) = machine.reader.lexed_mut()?;
+                lexemes.read(lexed, parser, byte, after.unwrap_or(before + i + 1))
+            })?;
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,96 @@
+//! The texts of rules that a caller has named.
+
+use std::sync::Arc;
+
+use maskwright_automata::Fuel;
+use maskwright_engine::{EngineGrammar, LabelledGrammar, Matcher};
+use maskwright_grammar::{Grammar, Label};
+use maskwright_lark::LarkGrammar;
+
+use crate::Error;
+use crate::source::Parsed;
+
+/// The text that a captured rule has matched.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Capture {
+    /// The rule.
+    pub name: String,
+    /// What it has matched. While the end is not certain, all of the text from its beginning.
+    pub text: String,
+    /// The byte of the text where it begins.
+    pub start: usize,
+    /// The byte after its last; `None` while it is not certain.
+    pub end: Option<usize>,
+}
+
+/// What captures the texts of rules.
+#[derive(Clone)]
+pub(crate) struct Captures {
+    grammar: Arc<LabelledGrammar>,
+    names: Arc<[String]>,
+}
+
+/// The rules of a grammar, to be captured.
+pub(crate) enum Rules {
+    OverBytes(Box<Grammar>),
+    Lexed(Box<LarkGrammar>),
+}
+
+impl Rules {
+    pub(crate) fn of(parsed: &Parsed) -> Rules {
+        match parsed {
+            Parsed::OverBytes(grammar, _) => Rules::OverBytes(grammar.clone()),
+            Parsed::Lark(lark) => match &lark.over_bytes {
+                Some(grammar) => Rules::OverBytes(Box::new(grammar.clone())),
+                None => Rules::Lexed(lark.clone()),
+            },
+        }
+    }
+}
+
+impl Captures {
+    /// Those of the rules of these names, in texts of `sessions`.
+    pub(crate) fn new(
+        sessions: &EngineGrammar,
+        rules: Rules,
+        names: &[String],
+        fuel: &Fuel,
+    ) -> Result<Captures, Error> {
+        let grammar = match rules {
+            Rules::OverBytes(grammar) => sessions.labelled_rules(*grammar, names, fuel)?,
+            Rules::Lexed(lark) => {
+                let LarkGrammar { lexed, indentation, .. } = *lark;
+                sessions.labelled_lexed_rules(lexed, indentation, names, fuel)?
+            }
+        };
+        Ok(Captures { grammar, names: names.into() })
+    }
+
+    /// The captures in a session's text, which ends here if `is_whole`; in the order of their beginnings.
+    pub(crate) fn of(&self, matcher: &Matcher, is_whole: bool) -> Result<Vec<Capture>, Error> {
+        let mut captures: Vec<Capture> = Vec::new();
+        let mut open = Vec::new();
+        for (label, at) in matcher.passed(&self.grammar, is_whole)? {
+            match label {
+                Label::Begin(number) => {
+                    open.push(captures.len());
+                    let name = self.names[number as usize].clone();
+                    captures.push(Capture { name, text: String::new(), start: at, end: None });
+                }
+                Label::End(_) => {
+                    if let Some(capture) = open.pop() {
+                        let start = captures[capture].start;
+                        captures[capture].end = Some(at.max(start));
+                    }
+                }
+            }
+        }
+        let text = matcher.text();
+        for capture in &mut captures {
+            let own = text.get(capture.start..capture.end.unwrap_or(text.len()));
+            capture.text = String::from_utf8_lossy(own.unwrap_or_default()).into_owned();
+        }
+        Ok(captures)
+    }
+}
