@@ -100,7 +100,8 @@ def ernie(reader, schemas):
 
 @family("longcat", "<longcat_tool_call>", "</longcat_tool_call>")
 def longcat(reader, schemas):
-    return read_tagged(reader, "<longcat_tool_call>", "</longcat_tool_call>", "")
+    """Readers take any white space between calls."""
+    return read_tagged(reader, "<longcat_tool_call>", "</longcat_tool_call>", "\n")
 
 
 @family("phi_4", "<|tool_call|>", "<|/tool_call|>")
