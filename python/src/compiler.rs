@@ -1,40 +1,31 @@
-//! `maskwright.Compiler`.
+//! `maskwright.Compiler` and what it makes.
 
 use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
-use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
 use maskwright::tool_calls::{OnError, Reasons, ToolCallOptions};
-use maskwright::{CompileOptions, Error, GrammarSource};
+use maskwright::{CheckConfig, CompileOptions, Error, GrammarSource};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::arguments::{
-    Count, FilePath, Flag, GrammarText, List, OfCall, OfGrammar, PatternText, Reduced, Text, file_bytes,
-    os_error, refuse_unknown,
+    Count, FilePath, Flag, GrammarText, List, OfCall, OfGrammar, PatternText, Reduced, Saved, Text,
+    TextBytes, file_bytes, os_error, refuse_unknown, wrong_type, wrong_type_but,
 };
 use crate::cancel::Cancel;
-use crate::compiled::CompiledGrammar;
+use crate::check::Check;
 use crate::errors::{GrammarWarning, OrRaise, invalid};
-use crate::interrupt;
+use crate::events::{self, Message};
+use crate::interrupt::{self, stoppable};
+use crate::lark;
 use crate::limits::LimitCounts;
+use crate::report::ReportEntry;
 use crate::schema::{self, SchemaText, TagText};
+use crate::state::table;
 use crate::tokenizer::{Tokenizer, own_tokenizer};
 use crate::work::detached;
-
-/// The terminals of indentation, from the argument of `compile_lark`.
-fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation> {
-    type Names = (Vec<String>, String, String, Vec<String>, Vec<String>, u32);
-    let module = indentation.py().import("maskwright._indentation")?;
-    let names: Names = module.call_method1("names", (indentation,))?.extract()?;
-    let mut made = Indentation::python();
-    let tab_len;
-    (made.newline, made.indent, made.dedent, made.open, made.close, tab_len) = names;
-    made.tabs = Tabs::Spaces(tab_len);
-    Ok(made)
-}
 
 /// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many
 /// threads. Compiling releases the interpreter, and Ctrl-C ends it.
@@ -66,8 +57,8 @@ fn names_of_indentation(indentation: &Bound<'_, PyAny>) -> PyResult<Indentation>
 /// Every `compile_*` raises LimitError if a limit is reached, and WorkCancelled if `cancel` is cancelled.
 #[pyclass(frozen, module = "maskwright")]
 pub(crate) struct Compiler {
-    pub(crate) compiler: maskwright::Compiler,
-    pub(crate) tokenizer: Py<Tokenizer>,
+    compiler: maskwright::Compiler,
+    tokenizer: Py<Tokenizer>,
     n_threads: NonZero<usize>,
     /// As they were given.
     limits: LimitCounts,
@@ -488,27 +479,13 @@ impl Compiler {
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
         refuse_unknown(&this.get_type(), "compile_lark", unknown)?;
-        let lexer = match &*lexer {
-            "contextual" => LexerKind::Contextual,
-            "basic" => LexerKind::Basic,
-            "dynamic_complete" => LexerKind::DynamicComplete,
-            other => {
-                return Err(invalid(format!(
-                    "lexer is {other:?}, expected \"contextual\", \"basic\" or \"dynamic_complete\""
-                )));
-            }
-        };
-        let indentation = indentation.map(names_of_indentation).transpose()?;
-        let mut options = LarkOptions::default();
+        let mut options = lark::options(&lexer, indentation, import_paths)?;
         options.start = start.0;
-        options.lexer = lexer;
-        options.indentation = indentation;
         options.schemas = schema::config(
             &property_order,
             schema::whitespace(whitespace.as_deref(), max_whitespace)?,
             &numbers,
         )?;
-        options.import_paths = import_paths.0.into_iter().map(|path| path.0).collect();
         let source = grammar.source(|text| GrammarSource::lark(text, options));
         let source = source.capture(capture.0.into_iter().map(|rule| rule.0));
         Compiler::compile_source(this, cancel, &source.special_tokens_in_text(special_tokens_in_text.0))
@@ -619,7 +596,7 @@ impl Compiler {
     }
 
     /// Compiles without the interpreter, so that `cancel` and signals end it.
-    pub(crate) fn run(
+    fn run(
         this: &Bound<'_, Compiler>,
         cancel: Option<Cancel>,
         compile: impl FnOnce(&CompileOptions) -> Result<Arc<maskwright::CompiledGrammar>, Error> + Send,
@@ -637,5 +614,168 @@ impl Compiler {
     /// The most threads that a batch of masks uses.
     pub(crate) fn n_threads(&self) -> NonZero<usize> {
         self.n_threads
+    }
+}
+
+/// A compiled grammar. Make a Matcher from it for each sequence. It can be shared between threads.
+#[pyclass(frozen, weakref, module = "maskwright")]
+pub(crate) struct CompiledGrammar {
+    pub(crate) grammar: Arc<maskwright::CompiledGrammar>,
+    compiler: Py<Compiler>,
+}
+
+#[pymethods]
+impl CompiledGrammar {
+    /// For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a
+    /// list of ReportEntry in the order of its text. Empty for other grammars, which are enforced entirely.
+    /// Each access makes a new list. Notebooks show it as a table.
+    #[getter]
+    fn report<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let entries = self.grammar.report().into_iter().flat_map(|report| report.entries());
+        let entries: Vec<ReportEntry> = entries.map(ReportEntry::new).collect();
+        py.import("maskwright._report")?.getattr("Report")?.call1((entries,))
+    }
+
+    /// The compiler that made it.
+    #[getter]
+    fn compiler(&self, py: Python<'_>) -> Py<Compiler> {
+        self.compiler.clone_ref(py)
+    }
+
+    /// The tokenizer that masks are for.
+    #[getter]
+    fn tokenizer(&self, py: Python<'_>) -> Py<Tokenizer> {
+        self.compiler.get().tokenizer.clone_ref(py)
+    }
+
+    /// Says how far a text (str or bytes) is in the language, and if it is not, where it leaves it, why, and
+    /// what was expected there.
+    ///
+    /// `special_tokens`: if true, the names of the tokenizer's special tokens in the text are these tokens,
+    /// and the rest of it is read token by token. Otherwise the text is only text, and a grammar that names
+    /// tokens by id refuses it at their places.
+    ///
+    /// In linear time for usual grammars; the limit `mask_work` does not apply. While a text is written, a
+    /// Matcher says the same (`state`, `explain`). Raises LimitError if the text is so ambiguous that a limit
+    /// is reached, TokenizerError if special tokens are read and no tokens spell the rest.
+    ///
+    /// >>> tokenizer = Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0])
+    /// >>> grammar = Compiler(tokenizer).compile_gbnf('root ::= ([a-z]+ " = " [0-9]+ "\\n")+')
+    /// >>> check = grammar.check("host = 1\nport = = 80\n")
+    /// >>> bool(check), check.line, check.column, check.reason
+    /// (False, 2, 8, '"=" cannot come here')
+    #[pyo3(signature = (text, *, special_tokens=Flag(false)))]
+    #[pyo3(text_signature = "($self, text, *, special_tokens=False)")]
+    fn check(&self, py: Python<'_>, text: TextBytes<OfCall>, special_tokens: Flag) -> PyResult<Check> {
+        let mut config = CheckConfig::default();
+        config.tokenizer = special_tokens.0.then(|| self.own_tokenizer());
+        config.special_tokens = special_tokens.0;
+        Ok(stoppable(py, || self.grammar.check(&text.0, &config))?.or_raise()?.into())
+    }
+
+    /// What a whole text (str, bytes or token ids) says: a Message, with free text, reasoning and calls of
+    /// tools, or the value of a JSON Schema. Raises Error if the text is not one of the grammar.
+    ///
+    /// >>> compiler = Compiler(Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0]))
+    /// >>> compiler.compile_json_schema({"type": "array"}).parse("[1, null]").value
+    /// [1, None]
+    fn parse(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Message> {
+        events::parse(py, &self.grammar, text)
+    }
+
+    /// The grammar as bytes: its source, with the files that it refers to. Any compiler can take them.
+    fn serialize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let saved = detached(py, || self.grammar.serialize())?.or_raise()?;
+        Ok(PyBytes::new(py, &saved))
+    }
+
+    /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's
+    /// limits hold. Raises GrammarError if they are no saved grammar, damaged or of another version, and what
+    /// compiling the source raises.
+    #[staticmethod]
+    #[pyo3(signature = (saved, compiler, *, cancel=None))]
+    fn deserialize(
+        saved: Saved,
+        compiler: &Bound<'_, PyAny>,
+        cancel: Option<Cancel>,
+    ) -> PyResult<CompiledGrammar> {
+        let compiler = compiler.cast::<Compiler>().map_err(|_| wrong_type(compiler, "a Compiler"))?;
+        let inner = &compiler.get().compiler;
+        Compiler::run(compiler, cancel, |options| inner.deserialize(&saved.0, options))
+    }
+
+    fn __reduce__<'py>(
+        this: &Bound<'py, CompiledGrammar>,
+    ) -> Reduced<'py, (Bound<'py, PyBytes>, Py<Compiler>)> {
+        let (py, own) = (this.py(), this.get());
+        let deserialize = this.get_type().getattr("deserialize")?;
+        Ok((deserialize, (own.serialize(py)?, own.compiler.clone_ref(py))))
+    }
+
+    /// The same: a grammar does not change.
+    fn __copy__(this: Py<CompiledGrammar>) -> Py<CompiledGrammar> {
+        this
+    }
+
+    /// The same: a grammar does not change.
+    fn __deepcopy__(this: Py<CompiledGrammar>, _memo: &Bound<'_, PyAny>) -> Py<CompiledGrammar> {
+        this
+    }
+
+    /// Approximate memory of the grammar, in bytes: its source and rules, and the tables that it has built so
+    /// far. What it shares with other grammars is the compiler's.
+    fn memory_usage(&self, py: Python<'_>) -> PyResult<usize> {
+        detached(py, || self.grammar.memory_usage())
+    }
+
+    /// What the grammar is, what its texts begin with, and what of it is enforced, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let kind = self.grammar.kind().to_owned();
+        let mut rows = vec![("grammar", kind), ("tokens", self.own_tokenizer().n_vocab().to_string())];
+        if let Ok(state) = detached(py, || self.grammar.matcher().state())? {
+            rows.extend(state.expected().into_iter().map(|next| ("may begin with", next)));
+        }
+        let report: String = self.report(py)?.call_method0("_repr_html_")?.extract()?;
+        Ok(table(&rows) + &report)
+    }
+
+    fn __repr__(&self) -> String {
+        let (kind, n_vocab) = (self.grammar.kind(), self.own_tokenizer().n_vocab());
+        format!("CompiledGrammar(kind={kind:?}, vocab_size={n_vocab})")
+    }
+}
+
+/// Casts an argument to a grammar.
+///
+/// # Errors
+/// TypeError, which says how to make one, for any other type.
+pub(crate) fn compiled_grammar<'a, 'py>(
+    given: &'a Bound<'py, PyAny>,
+) -> PyResult<&'a Bound<'py, CompiledGrammar>> {
+    given.cast::<CompiledGrammar>().map_err(|_| {
+        let instead = if given.is_instance_of::<Compiler>() {
+            "its compile methods make one, for example compile_json_schema"
+        } else if given.is_instance_of::<PyDict>() {
+            "Compiler(tokenizer).compile(schema) makes one of a JSON Schema"
+        } else if given.is_instance_of::<PyString>() {
+            "Compiler(tokenizer) makes one of a text by compile_json_schema, compile_regex, compile_gbnf or compile_lark"
+        } else if given.is_instance_of::<Tokenizer>() {
+            "Compiler(tokenizer) is the first step, its compile methods make one"
+        } else {
+            "Compiler(tokenizer).compile(source) makes one of a type, a JSON Schema, a pattern or a file"
+        };
+        wrong_type_but(given, "a CompiledGrammar", instead)
+    })
+}
+
+impl CompiledGrammar {
+    /// The compiler that made it.
+    pub(crate) fn own_compiler(&self) -> &Compiler {
+        self.compiler.get()
+    }
+
+    /// The tokenizer that masks are for.
+    pub(crate) fn own_tokenizer(&self) -> &maskwright::Tokenizer {
+        self.own_compiler().compiler.tokenizer()
     }
 }

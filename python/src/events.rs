@@ -1,4 +1,4 @@
-//! What a text says while it is written: `maskwright.Event` and `Capture`, and `Message` with its `ToolCall`s.
+//! What a text says while it is written: `maskwright.Event`, `Capture`, and `Message` with its `ToolCall`s.
 
 use maskwright::PathPart;
 use pyo3::prelude::*;

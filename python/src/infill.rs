@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::arguments::{Count, Flag, Int, List, OfCall, TextBytes, ints, known_token, vocabulary_ids};
 use crate::bitmask;
-use crate::compiled::{CompiledGrammar, compiled_grammar};
+use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::{OrRaise, deprecated, invalid};
 use crate::interrupt::{self, stoppable, work_on};
 use crate::likeliest::{self, Likeliest, Pair, Scores};

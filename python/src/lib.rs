@@ -4,15 +4,15 @@
 //! and nothing else is decided. What Python code sees is documented on the Python side of each item (the
 //! doc comments below are the docstrings) and typed in `_maskwright.pyi`.
 //!
-//! * `tokenizer`, `compiler`, `compiled`, `cancel`, `matcher`: one class each, with what it returns.
-//!   `infill`: templates and canvases. `check`: verdicts on whole texts.
+//! * `tokenizer`, `compiler`, `cancel`, `matcher`: one class each, with what it returns. `infill`: templates
+//!   and canvases. `check`: verdicts on whole texts.
 //! * `likeliest`: the likeliest text for scores of many positions; `likeliest_batch`: many of them.
 //! * `bitmask`: mask arguments, checked. `batch`: many masks at once. `raw_rows`: a mask given as an address,
 //!   the one module with unsafe code. `apply`: masks onto logits. `search`: searches with the caller's model.
 //! * `events`: what a text says while it is written.
 //! * `work`: work without the interpreter, and the rules for locks, forks and panics. `interrupt`: work that
 //!   Ctrl-C ends. `errors`: the exceptions. `arguments`: texts and integers, checked. `schema`: schemas and
-//!   their documents as arguments.
+//!   their documents as arguments. `lark`: the lexer of `compile_lark`.
 //!
 //! Every class is frozen and has its mutable state behind a mutex, so that use from several threads is
 //! orderly.
@@ -33,12 +33,12 @@ mod batch;
 mod bitmask;
 mod cancel;
 mod check;
-mod compiled;
 mod compiler;
 mod errors;
 mod events;
 mod infill;
 mod interrupt;
+mod lark;
 mod likeliest;
 mod likeliest_batch;
 mod limits;
@@ -79,9 +79,7 @@ mod _maskwright {
     #[pymodule_export]
     use crate::check::Check;
     #[pymodule_export]
-    use crate::compiled::CompiledGrammar;
-    #[pymodule_export]
-    use crate::compiler::Compiler;
+    use crate::compiler::{CompiledGrammar, Compiler};
     #[pymodule_export]
     use crate::errors::{
         BatchError, Error, GrammarError, GrammarWarning, InternalError, LimitError, MaxTokensTooSmall,

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::arguments::{Count, Int, List, OfCall, Real, Reduced, Text, TextBytes, ints, vocabulary_ids};
 use crate::bitmask;
-use crate::compiled::{CompiledGrammar, compiled_grammar};
+use crate::compiler::{CompiledGrammar, compiled_grammar};
 use crate::errors::{OrRaise, invalid};
 use crate::events::{Capture, Event};
 use crate::interrupt::{stoppable, work_on};

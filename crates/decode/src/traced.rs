@@ -1,8 +1,6 @@
 //! What happened in a generation or a search, as the steps and branches of a
 //! [`Trace`](maskwright_trace::Trace).
 
-use std::collections::HashMap;
-
 use maskwright_engine::{Error, Matcher, TextRegion};
 use maskwright_trace::{Branch, Outcome, Region, Step};
 use maskwright_vocabulary::{TokenId, Tokenizer};
@@ -69,32 +67,36 @@ pub fn chosen_step(step: Step, id: TokenId, is_end: bool, tokenizer: Option<&Tok
     }
 }
 
-/// The tags, tools and arguments of a text, as far as they are known by their marks. `matcher` is the session
-/// before the first of `steps`, whose text begins with `n_repeated` bytes that the session does not read.
+/// The tags, tools and arguments of a text. `matcher` is the session before the first of `steps`, whose text
+/// begins with `n_repeated` bytes that the session does not read.
 #[must_use]
 pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec<Region> {
-    let Some(words) = matcher.grammar().words() else { return Vec::new() };
-    let mut text = matcher.text();
-    let n_before = text.len();
+    let mut session = matcher.fork();
+    let n_before = session.text().len();
     // Where each step begins in the session's text, which has special tokens by their names, and in that of
     // the steps; and how much of it the session reads.
     let mut places = Vec::with_capacity(steps.len());
-    let (mut n_shown, mut n_left) = (0, n_repeated);
+    let (mut at, mut n_shown, mut n_left) = (n_before, 0, n_repeated);
     for step in steps {
         let n_skipped = n_left.min(step.text.len());
         n_left -= n_skipped;
         let own = &step.text[n_skipped..];
-        places.push((text.len(), n_shown + n_skipped, own.len()));
+        places.push((at, n_shown + n_skipped, own.len()));
         let name = step.name.as_deref().filter(|_| step.text.is_empty() && !step.is_end);
-        text.extend_from_slice(name.map_or(own, str::as_bytes));
+        at += name.map_or(own.len(), str::len);
         n_shown += step.text.len();
+        let is_read = match n_skipped {
+            0 => session.accept_token(TokenId(step.token)),
+            _ => session.accept_bytes(own),
+        };
+        if !is_read.unwrap_or(false) {
+            break;
+        }
     }
     let place = |at: usize| match places.partition_point(|&(begin, ..)| begin <= at).checked_sub(1) {
         Some(step) => places[step].1 + (at - places[step].0).min(places[step].2),
         None => 0,
     };
-    let mut found = words.regions(&text);
-    forget_free_text(&mut found, matcher.fork(), steps, &places);
     let region = |TextRegion { kind, name, start, end, .. }: TextRegion| Region {
         kind: kind.to_owned(),
         name: Some(name),
@@ -102,35 +104,7 @@ pub fn text_regions(matcher: &Matcher, steps: &[Step], n_repeated: usize) -> Vec
         end: end.map(place),
     };
     let is_over = |region: &TextRegion| region.end.is_some_and(|end| end <= n_before);
-    found.into_iter().filter(|region| !is_over(region)).map(region).collect()
-}
-
-/// Removes what looks like a JSON value and is free text, as the session says. `places`: where each step
-/// begins in the session's text and in that of the steps, and how much of its text the session reads.
-fn forget_free_text(
-    found: &mut Vec<TextRegion>,
-    mut session: Matcher,
-    steps: &[Step],
-    places: &[(usize, usize, usize)],
-) {
-    // Whether it is one, by where it begins.
-    let mut is_json: HashMap<usize, bool> = HashMap::new();
-    for (step, &(begin, _, n_read)) in steps.iter().zip(places) {
-        let is_within = |region: &&TextRegion| {
-            region.json.is_some_and(|json| json <= begin) && region.end.is_none_or(|end| end > begin)
-        };
-        for json in found.iter().filter(is_within).filter_map(|region| region.json) {
-            is_json.entry(json).or_insert_with(|| session.is_json());
-        }
-        let is_read = match step.text.len() - n_read {
-            0 => session.accept_token(TokenId(step.token)),
-            n_repeated => session.accept_bytes(&step.text[n_repeated..]),
-        };
-        if !is_read.unwrap_or(false) {
-            break;
-        }
-    }
-    found.retain(|region| region.json.and_then(|json| is_json.get(&json)).is_none_or(|&is_json| is_json));
+    session.regions().into_iter().filter(|region| !is_over(region)).map(region).collect()
 }
 
 /// The most branches of a tree that is shown.

@@ -46,7 +46,7 @@ pub use ground::{
 #[doc(hidden)]
 pub use ground::{NamedTokens, ResolvedLexed, TextPart, first_character, text_parts, written};
 #[doc(hidden)]
-pub use ground::{TextRegion, Words, WordsPlace};
+pub use ground::{TextRegion, WordsPlace};
 #[doc(hidden)]
 pub use labels::LabelledGrammar;
 pub use likeliest::PositionScores;
@@ -57,4 +57,4 @@ pub use session::{
     MatcherStep, inspect,
 };
 #[doc(hidden)]
-pub use session::{OfCanvas, PassedLabels};
+pub use session::{OfCanvas, PassedLabels, Words, WordsSpeaker};

@@ -34,6 +34,7 @@ mod token_set;
 mod watch;
 
 pub use builder::{Grammar, GrammarBuilder};
+pub use captures::with_labelled_rules;
 pub use collapse::collapse_regular;
 pub use embed::Embedded;
 pub use error::GrammarError;

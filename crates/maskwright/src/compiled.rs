@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use maskwright_automata::ByteSet;
 use maskwright_engine::{EngineGrammar, Matcher, MatcherConfig};
@@ -12,7 +12,7 @@ use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
 use crate::check::{Check, CheckConfig, check};
-use crate::events::{Capture, Captures, Events, Labelled, Message};
+use crate::events::{Capture, Captures, Events, Labelled, LazyLabelled, Message};
 use crate::source::Parsed;
 use crate::special_text::unspelled;
 use crate::words::SourceWords;
@@ -45,10 +45,24 @@ pub struct CompiledGrammar {
     /// The bytes that its texts must have in some place and no token has.
     unspelled: ByteSet,
     infiller: Mutex<Option<Infiller>>,
-    /// Made when events are first asked for.
-    labelled: Mutex<Option<Labelled>>,
+    labelled: Arc<LazyLabelled>,
     captures: Option<Captures>,
     limits: Limits,
+}
+
+/// What reads a source with labels. The sessions' grammar may hold it, so it does not hold them.
+fn labelled(
+    sessions: &Arc<EngineGrammar>,
+    source: &Arc<GrammarSource>,
+    limits: &Limits,
+) -> Arc<LazyLabelled> {
+    let (sessions, source, limits) = (Arc::downgrade(sessions), source.clone(), limits.clone());
+    Arc::new(LazyLabelled::new(move || {
+        let gone = || Error::message(ErrorKind::Argument, "the grammar is gone");
+        let sessions = sessions.upgrade().ok_or_else(gone)?;
+        let fuel = CompileOptions::default().fuel(&limits);
+        Labelled::new(&sessions, source.labelled(sessions.vocabulary(), &fuel)?, &fuel)
+    }))
 }
 
 impl CompiledGrammar {
@@ -67,8 +81,11 @@ impl CompiledGrammar {
         let entries = report.iter().flat_map(Report::entries);
         let unsure = entries.filter(|entry| matches!(entry.status, Status::NotEnforced { .. }));
         let unsure = unsure.filter_map(|entry| Some(entry.tool?.to_owned())).collect();
-        if let Some(words) = SourceWords::of(source.clone(), unsure) {
-            sessions.speak(Arc::new(words));
+        let labelled = labelled(&sessions, &source, &limits);
+        if let Some(kind) = source.schemas() {
+            let (labelled, source) = (labelled.clone(), source.clone());
+            let document = LazyLock::new(Box::new(move || source.document()) as Box<_>);
+            sessions.speak(Arc::new(SourceWords { kind, unsure, labelled, document }));
         }
         let report_bytes = report.as_ref().map_or(0, Report::memory_usage);
         sessions.count_beside(size_of::<CompiledGrammar>() + source.memory_usage() + report_bytes);
@@ -79,7 +96,7 @@ impl CompiledGrammar {
             report,
             unspelled,
             infiller: Mutex::default(),
-            labelled: Mutex::default(),
+            labelled,
             captures,
             limits,
         }
@@ -186,17 +203,7 @@ impl CompiledGrammar {
     /// # Errors
     /// If a limit is reached.
     pub fn events(&self) -> Result<Events, Error> {
-        let known = self.labelled.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let labelled = match known {
-            Some(known) => known,
-            None => {
-                let fuel = CompileOptions::default().fuel(&self.limits);
-                let labelled = self.source.labelled(self.vocabulary(), &fuel)?;
-                let made = Labelled::new(&self.sessions, labelled, &fuel)?;
-                self.labelled.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(made).clone()
-            }
-        };
-        Events::new(&labelled)
+        Events::new(&self.labelled.get()?)
     }
 
     /// The texts of the [captured](GrammarSource::capture) rules in a session's text, in the order of their

@@ -151,7 +151,13 @@ impl Compiler {
         let (parsed, read) = source.read(Some(self.tokenizer.vocabulary()), fuel)?;
         let unspelled = parsed.unspelled(self.tokenizer.vocabulary(), fuel);
         let names = source.captured()?;
-        let rules = (!names.is_empty()).then(|| Rules::of(&parsed));
+        let rules = (!names.is_empty()).then(|| match &parsed {
+            Parsed::OverBytes(grammar, _) => Rules::OverBytes(grammar.clone()),
+            Parsed::Lark(lark) => match &lark.over_bytes {
+                Some(grammar) => Rules::OverBytes(Box::new(grammar.clone())),
+                None => Rules::Lexed(lark.clone()),
+            },
+        });
         let (sessions, is_lexed, report) = match parsed {
             Parsed::OverBytes(grammar, report) => {
                 let grammar = match source.has_written_rules() {

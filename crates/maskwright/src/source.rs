@@ -26,7 +26,7 @@ use crate::events::whole;
 use crate::json_schema::{SchemaDocuments, SchemaText};
 use crate::lark::Imports;
 use crate::special_text::spelled;
-use crate::words::{HasSchemas, Schemas};
+use crate::words::Schemas;
 use crate::{CompileOptions, Error, GrammarWarning, Limits, lark, named_tokens};
 
 /// What a GBNF grammar without a file is called in messages.
@@ -185,29 +185,6 @@ impl Parsed {
                     lark.lexed.terminals.get(terminal.index())?.pattern.language()
                 }),
             },
-        }
-    }
-}
-
-impl HasSchemas for GrammarSource {
-    fn schemas(&self) -> Option<Schemas> {
-        match &self.notation {
-            Notation::JsonSchema { config, .. } if config.style == Style::Json => Some(Schemas::Whole),
-            Notation::StructuralTag { .. } => Some(Schemas::OfTags),
-            Notation::ToolCalls { .. } => Some(Schemas::OfTools),
-            _ => None,
-        }
-    }
-
-    fn document(&self) -> Option<(Value, PropertyOrder)> {
-        match &self.notation {
-            Notation::JsonSchema { text, config } | Notation::StructuralTag { text, config } => {
-                Some((serde_json::from_str(text).ok()?, config.property_order))
-            }
-            Notation::ToolCalls { tools, options, config } => {
-                Some((maskwright_tags::tool_call_tag(tools, options).ok()?, config.property_order))
-            }
-            _ => None,
         }
     }
 }
@@ -592,6 +569,28 @@ impl GrammarSource {
         let (has_special_tokens, captures) = (self.has_special_tokens, self.captures.clone());
         let imports = Some(Arc::new(imports));
         Ok((parsed, GrammarSource { notation, file, documents, imports, has_special_tokens, captures }))
+    }
+
+    /// How it has JSON Schemas; `None` if it has none.
+    pub(crate) fn schemas(&self) -> Option<Schemas> {
+        match &self.notation {
+            Notation::JsonSchema { config, .. } if config.style == Style::Json => Some(Schemas::Whole),
+            Notation::StructuralTag { .. } => Some(Schemas::OfTags),
+            Notation::ToolCalls { .. } => Some(Schemas::OfTools),
+            _ => None,
+        }
+    }
+
+    /// The schema, the structural tag or the tools, and the order of properties.
+    pub(crate) fn document(&self) -> Option<(Value, PropertyOrder)> {
+        match &self.notation {
+            Notation::JsonSchema { text, config }
+            | Notation::StructuralTag { text, config }
+            | Notation::ToolCalls { tools: text, config, .. } => {
+                Some((serde_json::from_str(text).ok()?, config.property_order))
+            }
+            _ => None,
+        }
     }
 
     /// The grammar with labels around its regions. Of sources that have no parts, the whole text is one.

@@ -297,8 +297,11 @@ fn the_arguments_of_a_tool_have_a_path_of_their_own() {
 
 /// What the regions of a text are, each with its text.
 fn regions(grammar: &Arc<CompiledGrammar>, text: &str) -> Vec<String> {
-    let matcher = after(grammar, text);
-    let regions = matcher.grammar().words().unwrap().regions(text.as_bytes());
+    regions_of(&after(grammar, text))
+}
+
+fn regions_of(matcher: &Matcher) -> Vec<String> {
+    let (text, regions) = (String::from_utf8(matcher.text()).unwrap(), matcher.regions());
     let shown = |region: maskwright_engine::TextRegion| {
         let end = region.end.map_or("…", |_| "");
         let part = &text[region.start..region.end.unwrap_or(text.len())];
@@ -321,8 +324,8 @@ fn tags_tools_and_arguments_are_regions() {
         regions(&tools, &text),
         [
             "tool a: <tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": [\"}\", 1], \"y\": \"b\"}}\n</tool_call>",
-            r#"argument x: "x": ["}", 1]"#,
-            r#"argument y: "y": "b""#,
+            r#"argument x: ["}", 1]"#,
+            r#"argument y: "b""#,
             "tool b: <tool_call>\n{\"name\": \"b\", \"arguments\": {}}\n</tool_call>",
         ]
     );
@@ -330,10 +333,7 @@ fn tags_tools_and_arguments_are_regions() {
     let cut = "I use b, not a.\n<tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": [1, \"b";
     assert_eq!(
         regions(&tools, cut),
-        [
-            "tool a: <tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": [1, \"b…",
-            r#"argument x: "x": [1, "b…"#
-        ]
+        ["tool a: <tool_call>\n{\"name\": \"a\", \"arguments\": {\"x\": [1, \"b…", r#"argument x: [1, "b…"#]
     );
     assert_eq!(after(&tools, cut).state().unwrap().path.as_deref(), Some("/x/1"));
 
@@ -352,13 +352,13 @@ fn tags_tools_and_arguments_are_regions() {
         [
             "tag <think>: <think>use <f=x>{ </think>",
             r#"tag x: <f=x>{"k": 1}</f>"#,
-            r#"argument k: "k": 1"#,
+            r#"argument k: 1"#,
             "tag x: <f=x>{…"
         ]
     );
     // A mark that nothing ends is text.
     let text = r#"I <think> so <f=x>{"k": 1"#;
-    assert_eq!(regions(&tags, text), [r#"tag x: <f=x>{"k": 1…"#, r#"argument k: "k": 1…"#]);
+    assert_eq!(regions(&tags, text), [r#"tag x: <f=x>{"k": 1…"#, r#"argument k: 1…"#]);
     assert_eq!(told(&tags, &format!("{text}0}}")), r#"in x, at /k: 10 is above "maximum": 9"#);
     // A number ends where the tag does.
     assert_eq!(regions(&tags, "<n>5</n><f=x>{"), ["tag <n>: <n>5</n>", "tag x: <f=x>{…"]);
@@ -414,12 +414,12 @@ fn what_only_looks_like_a_call_is_none() {
         "end": "</f>"}], "triggers": ["<f="]}"#;
     let old = compiled(&GrammarSource::structural_tag(old, Default::default()));
     assert_eq!(place(&old, r#"so <f=a>{"n": "#), some("a", "/n"));
-    // Of two tags that begin alike nothing is said, nor of what stands in their strings.
+    // Of two tags that begin alike nothing is said until the text is of one of them.
     let alike = r#"{"type": "tag", "begin": "<f=a>", "end": "</f>", "content": {"type": "json_schema",
         "json_schema": {"type": "object", "properties": {"n": false}}}}"#;
     let third = call.replace("<f=a>", "<g>");
     let same = tagged(&format!(r#"{{"type": "or", "elements": [{call}, {alike}, {third}]}}"#));
-    assert_eq!(place(&same, r#"<f=a>{"n": 1"#), (None, None));
+    assert_eq!(place(&same, r#"<f=a>{"n": 1"#), some("a", "/n"));
     assert_eq!(place(&same, r#"<f=a>{"x": "<g>{"#), (None, None));
     assert_eq!(place(&same, r#"<g>{"n": 1"#), some("<g>", "/n"));
     // Long texts of marks that nothing ends.
@@ -460,6 +460,16 @@ fn calls_of_every_format_have_their_own_tool() {
             }
             assert!(matcher.accept_token(id).unwrap());
         }
+        // All have brackets.
+        let told = regions_of(&matcher);
+        let call = told.iter().any(|region| region.starts_with("tool get_more: "));
+        let id = told.iter().any(|region| {
+            region.starts_with("argument id: ") && region.contains(|c: char| c.is_ascii_digit())
+        });
+        assert!(
+            call && id && told.iter().any(|region| region.starts_with("argument s: ")),
+            "{name}: {told:?}"
+        );
         n_named +=
             usize::from(paths.iter().any(|path| path == "/id") && paths.iter().any(|path| path == "/s"));
     }

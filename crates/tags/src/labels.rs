@@ -20,15 +20,15 @@ fn find(format: &mut Format<'_>, within: Option<&str>, is_call: bool) {
             parts.iter_mut().for_each(|part| find(part, within, is_call));
         }
         Kind::Repeat { content, .. } => find(content, within, is_call),
-        Kind::Tag(tag) => find_in_tag(tag),
-        Kind::Separated(separated) => separated.tags.iter_mut().for_each(find_in_tag),
+        Kind::Tag(tag) => find_in_tag(tag, false),
+        Kind::Separated(separated) => separated.tags.iter_mut().for_each(|tag| find_in_tag(tag, false)),
         Kind::Triggered(triggered) => {
             format.region = text();
-            triggered.tags.iter_mut().for_each(find_in_tag);
+            triggered.tags.iter_mut().for_each(|tag| find_in_tag(tag, true));
         }
         Kind::TokenTriggered(triggered) => {
             format.region = text();
-            triggered.tags.iter_mut().for_each(find_in_tag);
+            triggered.tags.iter_mut().for_each(|tag| find_in_tag(tag, true));
         }
         Kind::Dispatch(dispatch) => {
             format.region = text();
@@ -42,15 +42,29 @@ fn find(format: &mut Format<'_>, within: Option<&str>, is_call: bool) {
     }
 }
 
-fn find_in_tag(tag: &mut Tag<'_>) {
-    let name = match &tag.begin {
-        Begin::Text(begin) => name_in(begin),
-        Begin::Token(Token::Name(name)) => (*name).to_owned(),
-        Begin::Token(token) => format!("{token:?}"),
+fn find_in_tag(tag: &mut Tag<'_>, is_triggered: bool) {
+    let (name, n_bytes) = match &tag.begin {
+        Begin::Text(begin) => (name_in(begin), begin.len()),
+        Begin::Token(Token::Name(name)) => ((*name).to_owned(), name.len()),
+        Begin::Token(token) => (format!("{token:?}"), 0),
     };
+    let n_before = if is_triggered { n_bytes } else { 0 };
     let is_call = n_schemas(&tag.content) == (1, 1);
     find(&mut tag.content, Some(&name), is_call);
-    tag.region = is_call.then_some(Region::Call(name));
+    tag.region = Some(match is_call {
+        true => Region::Call { name, schema: only_schema(&tag.content), n_before },
+        false => Region::Tag { name, n_before },
+    });
+}
+
+/// The JSON pointer of the schema of a format with one, if no choice has several.
+fn only_schema(format: &Format<'_>) -> Option<String> {
+    match &format.kind {
+        Kind::Schema(schema) => Some(schema.at.clone()),
+        Kind::Sequence(parts) => parts.iter().find_map(only_schema),
+        Kind::Repeat { content, .. } => only_schema(content),
+        _ => None,
+    }
 }
 
 /// The fewest and the most schemas of a text of a format, of more than one 2. What is a call by itself counts

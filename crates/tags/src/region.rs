@@ -13,8 +13,22 @@ pub enum Region {
     Text(Option<String>),
     /// Where the model reasons.
     Reasoning,
-    /// A call of the tool of this name.
-    Call(String),
+    /// A call of the tool of this name, or a tag with one schema.
+    Call {
+        /// What it is called.
+        name: String,
+        /// The JSON pointer of the schema of its arguments in the source, if it has one.
+        schema: Option<String>,
+        /// How many bytes of its beginning stand before its label: a trigger that others have too.
+        n_before: usize,
+    },
+    /// Another tag of a structural tag.
+    Tag {
+        /// What it is called.
+        name: String,
+        /// As of a call.
+        n_before: usize,
+    },
     /// The id of a call.
     Id,
     /// The arguments of a call, in a style.

@@ -116,6 +116,7 @@ class _Options(JsonOptions, total=False):
     indentation: Literal["python"] | _IndentationNames | _Indenter | None
     import_paths: Sequence[str | PathLike[str]]
     special_tokens_in_text: bool
+    capture: Sequence[str]
 
 # A type, as `schema_from` takes it. `Literal[...]` is a `_SpecialForm` for mypy and a `type` for pyright.
 _Type: TypeAlias = type[Any] | UnionType | _SpecialForm | Callable[..., Any] | _TypeAdapter | None

@@ -79,7 +79,7 @@ def parse(name, text, schemas, reasoning=False):
     model chooses. Raises NotTheFormatError.
     """
     thoughts, rest = split_reasoning(name, text, reasoning)
-    answer, calls = parse_rest(name, Reader(rest), schemas)
+    answer, calls = parse_rest(name, Reader(rest, thoughts is not None), schemas)
     return Message(thoughts, answer or None, calls)
 
 

@@ -78,7 +78,8 @@ def read_gemma_value(reader):
 )
 def minimax_m3(reader, schemas):
     """A model that does not reason may say so by a closing mark alone."""
-    reader.takes("</mm:think>")
+    if not reader.has_reasoned:
+        reader.takes("</mm:think>")
     begin = f"{NAMESPACE}<tool_call>"
     text, calls = reader.before(begin), []
     if reader.is_at_end():

@@ -38,8 +38,10 @@ DECODER = json.JSONDecoder(object_pairs_hook=Object, parse_constant=no_constant)
 class Reader:
     """A text and a place in it."""
 
-    def __init__(self, text):
+    def __init__(self, text, has_reasoned=False):
         self.text, self.at = text, 0
+        #: Whether reasoning stood before the text.
+        self.has_reasoned = has_reasoned
         #: Where the model's own text and values are: from, to, and the kind, "text" (free), "raw" (a value), "json" or "python".
         self.spans = []
 

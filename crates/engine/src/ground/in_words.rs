@@ -84,32 +84,10 @@ pub struct StateNext {
     pub examples: Vec<String>,
 }
 
-/// Describes places of a text by the source of its grammar, such as a schema and its keywords. Texts are
-/// those of [`Matcher::text`](crate::Matcher::text).
-pub trait Words: Send + Sync + fmt::Debug {
-    /// The place after a text; `None` if there are no words for it.
-    fn place(&self, text: &[u8]) -> Option<WordsPlace>;
-
-    /// Why the first byte of `next` cannot follow `text`, as the grammar says; `None` if there are no better
-    /// words than what was expected.
-    fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String>;
-
-    /// Whether JSON values are found by the marks around them, which free text may hold as well.
-    fn has_marks(&self) -> bool;
-
-    /// The names of the rules that the source's compiler makes around the user's. Messages leave them out.
-    /// `None` if no rule is the user's.
-    fn own_rules(&self) -> Option<&'static [&'static str]>;
-
-    /// The parts of a text that have a name, an outer one before those within, as far as they are known by
-    /// their marks.
-    fn regions(&self, text: &[u8]) -> Vec<TextRegion>;
-}
-
 /// A part of a text that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextRegion {
-    /// What it is: `tag`, `tool` or `argument`.
+    /// What it is: `tag`, `tool` or `argument` (its value).
     pub kind: &'static str,
     /// Its name.
     pub name: String,
@@ -117,8 +95,6 @@ pub struct TextRegion {
     pub start: usize,
     /// The byte after its end, or `None` if the text ends before it does.
     pub end: Option<usize>,
-    /// Where its JSON value begins, or for an argument, the value that it belongs to.
-    pub json: Option<usize>,
 }
 
 /// The place after a text, in the words of its source.

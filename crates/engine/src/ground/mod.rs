@@ -20,7 +20,7 @@ pub(crate) use by_stops::ByStops;
 pub(crate) use doubtful::DoubtfulTokens;
 pub(crate) use error::{EngineError, Search, Signal};
 pub(crate) use in_words::{BLOCK, Characters, END_OF_BLOCK, END_OF_LINE, shown};
-pub use in_words::{MatcherState, StateKeyword, StateNext, TextRegion, Words, WordsPlace};
+pub use in_words::{MatcherState, StateKeyword, StateNext, TextRegion, WordsPlace};
 pub(crate) use limits::MAX_SEARCHED;
 pub use limits::{ExitRows, Limits, Options};
 pub(crate) use mask_form::{MaskBuilder, MaskForm};

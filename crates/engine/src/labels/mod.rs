@@ -24,6 +24,7 @@ use maskwright_automata::meter::{self, Meter};
 use maskwright_automata::{Automaton, Fuel, StateId};
 use maskwright_grammar::{
     ExprId, ExprPool, Grammar, Label, Network, ReducedGrammar, Symbol, TerminalFacts, TerminalId, reduce,
+    with_labelled_rules,
 };
 use maskwright_vocabulary::{TokenId, symbol_text};
 use parking_lot::Mutex;
@@ -139,7 +140,7 @@ impl LabelledGrammar {
     ) -> Result<Arc<LabelledGrammar>, EngineError> {
         let (grammar, _) = grammar.without_watch().without_token_limits();
         let (grammar, named) = NamedTokens::over_bytes(grammar, &shared.vocabulary, fuel)?;
-        let grammar = grammar.with_labelled_rules(rules, fuel)?;
+        let grammar = with_labelled_rules(grammar, rules, fuel)?;
         let facts = shared.all_facts(grammar.terminals(), fuel)?;
         let facts = |terminal: TerminalId| -> TerminalFacts { facts[terminal.index()] };
         LabelledGrammar::over(shared, named, reduce(grammar, facts, fuel)?, |_| None, fuel)
@@ -158,7 +159,7 @@ impl LabelledGrammar {
         let of_label = TerminalFacts { is_nullable: false, has_proper_words: true };
         let facts =
             |terminal: TerminalId| if terminal.index() < n_lexed { facts(terminal) } else { of_label };
-        let grammar = reduce(grammar.with_labelled_rules(rules, fuel)?, facts, fuel)?;
+        let grammar = reduce(with_labelled_rules(grammar, rules, fuel)?, facts, fuel)?;
         let is_lexed = |terminal: usize| (terminal < n_lexed).then_some(Terminal::Lexeme);
         LabelledGrammar::over(shared, None, grammar, is_lexed, fuel)
     }

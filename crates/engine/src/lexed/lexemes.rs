@@ -107,7 +107,8 @@ impl Lexemes {
         Ok(())
     }
 
-    /// The tokens of each reading that has a completion, or with `is_whole` of each in which the text may end.
+    /// The tokens of each reading that has a completion, or with `is_whole` of each in which the text may
+    /// end.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.

@@ -2,6 +2,7 @@
 
 mod inspect;
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -12,9 +13,10 @@ use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
 
 use super::machine::Machine;
+use super::matcher::Matcher;
 use super::shared_machine::SharedMachine;
 use super::source::Source;
-use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled, Words};
+use crate::ground::{ByStops, Counted, GivesUp, NamedTokens, Readings, Spelled, TextRegion, WordsPlace};
 use crate::labels::LabelledGrammar;
 use crate::reader::Terminals;
 use crate::shared::Shared;
@@ -126,7 +128,7 @@ impl EngineGrammar {
     /// The same grammar with labels around the rules of these names, whose place there is their number.
     ///
     /// # Errors
-    /// As [`Grammar::with_labelled_rules`]; or if a limit is reached.
+    /// As [`with_labelled_rules`](maskwright_grammar::with_labelled_rules); or if a limit is reached.
     #[doc(hidden)]
     pub fn labelled_rules(
         &self,
@@ -163,8 +165,8 @@ impl EngineGrammar {
 
     /// What messages speak of texts with, beside the grammar itself.
     #[doc(hidden)]
-    pub fn words(&self) -> Option<&dyn Words> {
-        self.words.get().map(|words| &**words)
+    pub fn words(&self) -> Option<&Arc<dyn Words>> {
+        self.words.get()
     }
 
     /// The same grammar with another compiler's vocabulary, which differs in the tokens that end a text.
@@ -368,4 +370,27 @@ impl GivesUp for EngineGrammar {
             }
         }
     }
+}
+
+/// A source that has words for its texts.
+pub trait Words: Send + Sync + fmt::Debug {
+    /// What says them along one session.
+    fn speaker(self: Arc<Self>) -> Box<dyn WordsSpeaker>;
+
+    /// The names of the rules that the source's compiler makes around the user's. Messages leave them out.
+    /// `None` if no rule is the user's.
+    fn own_rules(&self) -> Option<&'static [&'static str]>;
+}
+
+/// Says where a session's text is. It is asked of one session at a time, which may have gone on or back.
+pub trait WordsSpeaker: Send {
+    /// The place after the text; `None` if there are no words for it.
+    fn place(&mut self, session: &Matcher) -> Option<WordsPlace>;
+
+    /// Why the first byte of `next` cannot follow the text and `before`; `None` if there are no better words
+    /// than what was expected.
+    fn refusal(&mut self, session: &Matcher, before: &[u8], next: &[u8]) -> Option<String>;
+
+    /// The parts of the text that have a name, an outer one before those within.
+    fn regions(&mut self, session: &Matcher) -> Vec<TextRegion>;
 }

@@ -12,6 +12,7 @@ mod inspect;
 mod labels;
 mod likeliest;
 mod masks;
+mod shown;
 mod state;
 mod within;
 
@@ -21,14 +22,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use maskwright_error::counted;
 use maskwright_vocabulary::TokenId;
+use parking_lot::Mutex;
 
 pub use labels::PassedLabels;
 pub use likeliest::{Likeliest, LikeliestConfig, LikeliestStatus, OfCanvas};
 pub use within::MatcherConfig;
 
-use bounded::{Shown, all, unless_out_of_work};
+use shown::{Shown, all, unless_out_of_work};
 
-use super::engine_grammar::EngineGrammar;
+use super::engine_grammar::{EngineGrammar, WordsSpeaker};
 use super::machine::Machine;
 use super::shared_machine::SharedMachine;
 use super::state::{State, Witness};
@@ -60,6 +62,8 @@ pub struct Matcher {
     /// The last mask, if work is limited.
     shown: Option<Arc<Shown>>,
     history: Option<Arc<Step>>,
+    /// What says where the text is, once that was asked.
+    speaker: Mutex<Option<Box<dyn WordsSpeaker>>>,
 }
 
 /// What is known of the last mask.
@@ -98,6 +102,7 @@ impl Clone for Matcher {
             mask_work: self.mask_work,
             shown: self.shown.clone(),
             history: self.history.clone(),
+            speaker: Mutex::default(),
         }
     }
 }
@@ -164,6 +169,7 @@ impl Matcher {
             mask_work: grammar.shared().limits.mask_work,
             shown: None,
             history: None,
+            speaker: Mutex::default(),
         }
     }
 

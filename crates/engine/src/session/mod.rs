@@ -14,7 +14,7 @@ mod source;
 mod state;
 
 pub use compiler::Compiler;
-pub use engine_grammar::EngineGrammar;
+pub use engine_grammar::{EngineGrammar, Words, WordsSpeaker};
 pub use matcher::{
     Likeliest, LikeliestConfig, LikeliestStatus, Matcher, MatcherConfig, MatcherStep, OfCanvas, PassedLabels,
 };

@@ -13,7 +13,7 @@ mod walk;
 use serde_json::Value;
 
 use crate::PropertyOrder;
-use place::{Place, Spot, container_length, members, pointer, scalar_length, shortened, string_of};
+use place::{Place, Spot, pointer, shortened, string_of};
 use walk::{Applied, applied};
 
 /// A keyword that holds of the value at a place.
@@ -21,7 +21,7 @@ use walk::{Applied, applied};
 /// ```
 /// use maskwright_json_schema::{PropertyOrder, SchemaWords};
 /// let schema = serde_json::json!({"properties": {"age": {"maximum": 120}}});
-/// let words = SchemaWords::new(schema, PropertyOrder::Schema);
+/// let words = SchemaWords::new(&schema, PropertyOrder::Schema);
 /// let limits = words.limits(br#"{"age": 1"#);
 /// assert_eq!((limits[0].keyword.as_str(), limits[0].value.as_str()), ("maximum", "120"));
 /// assert_eq!(limits[0].pointer, "/properties/age");
@@ -41,37 +41,21 @@ pub struct KeywordLimit {
 /// ```
 /// use maskwright_json_schema::{PropertyOrder, SchemaWords};
 /// let schema = serde_json::json!({"properties": {"age": {"type": "integer", "maximum": 120}}});
-/// let words = SchemaWords::new(schema, PropertyOrder::Schema);
+/// let words = SchemaWords::new(&schema, PropertyOrder::Schema);
 /// assert_eq!(words.path(br#"{"age": 20"#), "/age");
 /// let why = words.refusal(br#"{"age": 20"#, b"0}").unwrap();
 /// assert_eq!(why, r#"at /age: 200 is above "maximum": 120"#);
 /// ```
-#[derive(Clone, Debug)]
-pub struct SchemaWords {
-    schema: Value,
+#[derive(Clone, Copy, Debug)]
+pub struct SchemaWords<'s> {
+    schema: &'s Value,
     order: PropertyOrder,
 }
 
-impl SchemaWords {
+impl<'s> SchemaWords<'s> {
     /// The words of a schema document whose properties are written in an order.
-    pub fn new(schema: Value, order: PropertyOrder) -> SchemaWords {
+    pub fn new(schema: &'s Value, order: PropertyOrder) -> SchemaWords<'s> {
         SchemaWords { schema, order }
-    }
-
-    /// The length of the string, array or object at the start of a text. `None` if it has not ended, or the
-    /// text starts with something else.
-    pub fn value_length(text: &[u8]) -> Option<usize> {
-        match text.first() {
-            Some(b'"') => scalar_length(text),
-            Some(b'{' | b'[') => container_length(text),
-            _ => None,
-        }
-    }
-
-    /// The members of the object at the start of a text: name, first byte, and the byte after the last
-    /// (`None` if it has not ended).
-    pub fn members(text: &[u8]) -> Vec<(String, usize, Option<usize>)> {
-        members(text)
     }
 
     /// Where a text is, as a JSON pointer into the value that it writes: to the value in progress, or that is
@@ -90,7 +74,7 @@ impl SchemaWords {
             Spot::Key(_) | Spot::After => CONTAINER_KEYWORDS.contains(&keyword),
         };
         let mut limits = Vec::new();
-        for Applied { schema, pointer, .. } in applied(&self.schema, &place.path()) {
+        for Applied { schema, pointer, .. } in applied(self.schema, &place.path()) {
             for (keyword, value) in schema.as_object().into_iter().flatten() {
                 if is_wanted(keyword) {
                     let value = shortened(&value.to_string());
@@ -107,7 +91,7 @@ impl SchemaWords {
         let Spot::Value(begin) = place.spot else { return None };
         let written = text.get(begin..).filter(|written| written.first() == Some(&b'"'))?;
         let n_characters = string_of(written)?.chars().count() as u64;
-        let schemas = applied(&self.schema, &place.path());
+        let schemas = applied(self.schema, &place.path());
         // What may come next says more there.
         let finer = ["enum", "const", "pattern", "format"];
         if schemas.iter().any(|applied| finer.iter().any(|keyword| applied.schema.get(keyword).is_some())) {
@@ -124,7 +108,7 @@ impl SchemaWords {
     /// Why `next` cannot follow `text`: the grammar has read the text and refuses the first byte of `next`.
     /// `None` if no keyword is known to be the reason.
     pub fn refusal(&self, text: &[u8], next: &[u8]) -> Option<String> {
-        refusal::refusal(&self.schema, self.order, text, next)
+        refusal::refusal(self.schema, self.order, text, next)
     }
 }
 

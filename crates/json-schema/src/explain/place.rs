@@ -151,53 +151,6 @@ pub(super) fn string_of(literal: &[u8]) -> Option<String> {
     serde_json::from_slice(literal).ok().or_else(|| (0..12).find_map(cut))
 }
 
-/// How long the array or object is that a text begins with; `None` if it is not whole.
-pub(super) fn container_length(text: &[u8]) -> Option<usize> {
-    let (mut depth, mut at) = (0usize, 0);
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'"' => {
-                at += scalar_length(&text[at..])?;
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        at += 1;
-        if depth == 0 && matches!(byte, b'}' | b']') {
-            return Some(at);
-        }
-    }
-    None
-}
-
-/// See [`SchemaWords::members`](super::SchemaWords::members).
-pub(super) fn members(text: &[u8]) -> Vec<(String, usize, Option<usize>)> {
-    let mut members = Vec::new();
-    let is_between = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b':');
-    let past = |at: usize| at + text[at..].iter().take_while(|byte| is_between(byte)).count();
-    let mut at = past(0);
-    if text.get(at) != Some(&b'{') {
-        return members;
-    }
-    at = past(at + 1);
-    while text.get(at) == Some(&b'"') {
-        let begin = at;
-        let Some(length) = scalar_length(&text[at..]) else { break };
-        let name = string_of(&text[at..at + length]).unwrap_or_default();
-        at = past(at + length);
-        let length = match text.get(at) {
-            Some(b'{' | b'[') => container_length(&text[at..]),
-            _ => scalar_length(&text[at..]),
-        };
-        members.push((name, begin, length.map(|length| at + length)));
-        let Some(length) = length else { break };
-        at = past(at + length);
-    }
-    members
-}
-
 /// The most characters of a keyword's value that are shown.
 const MAX_SHOWN: usize = 80;
 

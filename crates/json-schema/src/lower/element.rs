@@ -157,7 +157,7 @@ impl<'a> Lowering<'_, 'a> {
             // Arrays and objects that are elements have their white space already.
             let is_apart = form == Form::Value || part.arrays.is_empty() && part.objects.is_empty();
             if is_apart && elements.has_space_around_values {
-                value = self.padded(value);
+                value = if is_labelled { self.in_any_space(value) } else { self.padded(value) };
             }
             let value = self.labelled(label, value);
             ways.push((open, value));
@@ -172,6 +172,12 @@ impl<'a> Lowering<'_, 'a> {
         let values = self.builder.alt(&members);
         let before = if elements.has_space_before_open { space } else { self.builder.epsilon() };
         Ok(self.builder.seq(&[before, values]))
+    }
+
+    /// A value with any white space around it, which readers take away.
+    fn in_any_space(&mut self, value: ExprId) -> ExprId {
+        let space = self.builder.terminal(SPACE.star());
+        self.builder.seq(&[space, value, space])
     }
 
     /// Strings as they are.

@@ -8,7 +8,6 @@ use maskwright_grammar::{Grammar, Label};
 use maskwright_lark::LarkGrammar;
 
 use crate::Error;
-use crate::source::Parsed;
 
 /// The text that a captured rule has matched.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,18 +34,6 @@ pub(crate) struct Captures {
 pub(crate) enum Rules {
     OverBytes(Box<Grammar>),
     Lexed(Box<LarkGrammar>),
-}
-
-impl Rules {
-    pub(crate) fn of(parsed: &Parsed) -> Rules {
-        match parsed {
-            Parsed::OverBytes(grammar, _) => Rules::OverBytes(grammar.clone()),
-            Parsed::Lark(lark) => match &lark.over_bytes {
-                Some(grammar) => Rules::OverBytes(Box::new(grammar.clone())),
-                None => Rules::Lexed(lark.clone()),
-            },
-        }
-    }
 }
 
 impl Captures {

@@ -14,11 +14,12 @@ mod message;
 mod speaker;
 mod value;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use maskwright_automata::{ByteSet, Fuel, Regex};
-use maskwright_engine::{EngineGrammar, LabelledGrammar, Matcher, PassedLabels};
-use maskwright_grammar::{Grammar, GrammarBuilder, TokenSet};
+use maskwright_engine::{EngineGrammar, LabelledGrammar, Matcher, PassedLabels, TextRegion};
+use maskwright_grammar::{Grammar, GrammarBuilder, Label, TokenSet};
+use maskwright_json_schema::Style;
 use maskwright_tags::{Region, Regions};
 
 use crate::Error;
@@ -147,6 +148,27 @@ impl Labelled {
     }
 }
 
+/// The same, made when it is first asked for.
+pub(crate) struct LazyLabelled {
+    make: Box<dyn Fn() -> Result<Labelled, Error> + Send + Sync>,
+    made: Mutex<Option<Labelled>>,
+}
+
+impl LazyLabelled {
+    pub(crate) fn new(make: impl Fn() -> Result<Labelled, Error> + Send + Sync + 'static) -> LazyLabelled {
+        LazyLabelled { make: Box::new(make), made: Mutex::default() }
+    }
+
+    pub(crate) fn get(&self) -> Result<Labelled, Error> {
+        let known = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let made = (self.make)()?;
+        Ok(self.made.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(made).clone())
+    }
+}
+
 /// The grammar of all texts, which are one region.
 pub(crate) fn whole(region: Region) -> (Grammar, Regions) {
     let mut regions = Regions::default();
@@ -228,6 +250,102 @@ impl Events {
             self.speaker.end(&mut self.list);
         }
         read.map(|()| self.list.as_slice())
+    }
+
+    /// The arguments in JSON that a text, with `more` after it, is within: the name of the call, where its
+    /// schema is, and the byte where they begin.
+    ///
+    /// # Errors
+    /// As [`of`](Events::of).
+    pub(crate) fn arguments(
+        &mut self,
+        matcher: &Matcher,
+        more: &[u8],
+    ) -> Result<Option<(String, String, usize)>, Error> {
+        self.of(matcher)?;
+        self.labels.look_ahead(more)?;
+        let passed = self.passed_regions();
+        let mut open = passed.iter().rev().filter(|(_, _, end)| end.is_none());
+        let Some((Region::Arguments(Style::Json), at, _)) = open.next() else { return Ok(None) };
+        Ok(open.find_map(|(region, ..)| match region {
+            Region::Call { name, schema: Some(schema), .. } => Some((name.clone(), schema.clone(), *at)),
+            _ => None,
+        }))
+    }
+
+    /// The tags, calls and arguments of a text, by where they begin. `call` is what a call is called.
+    ///
+    /// # Errors
+    /// As [`of`](Events::of).
+    pub(crate) fn regions(
+        &mut self,
+        matcher: &Matcher,
+        call: &'static str,
+    ) -> Result<Vec<TextRegion>, Error> {
+        self.of(matcher)?;
+        self.labels.look_ahead(&[])?;
+        let (mut found, mut arguments) = (Vec::new(), Vec::new());
+        for (region, at, end) in self.passed_regions() {
+            let (kind, name, n_before) = match region {
+                Region::Call { name, n_before, .. } => (call, name, n_before),
+                Region::Tag { name, n_before } => ("tag", name, n_before),
+                Region::Arguments(_) => {
+                    arguments.last_mut().into_iter().for_each(|start| *start = at);
+                    continue;
+                }
+                _ => continue,
+            };
+            arguments.extend(matches!(region, Region::Call { .. }).then_some(at));
+            found.push(TextRegion { kind, name: name.clone(), start: at.saturating_sub(*n_before), end });
+        }
+        self.add_arguments(arguments, &mut found);
+        found.sort_by_key(|region| region.start);
+        Ok(found)
+    }
+
+    /// The regions of the text, in the order of their beginnings: where each begins, and ends if it has.
+    fn passed_regions(&self) -> Vec<(&Region, usize, Option<usize>)> {
+        let (mut found, mut open) = (Vec::new(), Vec::new());
+        for &(label, at) in self.labels.passed() {
+            match (label, self.regions.get(label.number())) {
+                (Label::Begin(_), Some(region)) => {
+                    open.push(found.len());
+                    found.push((region, at, None));
+                }
+                (Label::End(_), Some(_)) => {
+                    open.pop().into_iter().for_each(|begun: usize| found[begun].2 = Some(at));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Adds the values of arguments. `starts`: where those of each call begin.
+    fn add_arguments(&self, mut starts: Vec<usize>, found: &mut Vec<TextRegion>) {
+        let mut open: Option<TextRegion> = None;
+        for event in &self.list {
+            let (index, path, raw) = match event {
+                Event::Argument { index: Some(index), path, raw, .. } => {
+                    (index, path.as_slice(), raw.as_str())
+                }
+                Event::End { index: Some(index), .. } => (index, &[][..], ""),
+                _ => continue,
+            };
+            let Some(place) = starts.get_mut(*index) else { continue };
+            let at = std::mem::replace(place, *place + raw.len());
+            let key = if let Some(PathPart::Key(key)) = path.first() { Some(key) } else { None };
+            if open.as_ref().map(|open| &open.name) != key {
+                found.extend(open.take());
+                let start = at + raw.len() - raw.trim_start().len();
+                open = key.map(|key| TextRegion { kind: "argument", name: key.clone(), start, end: None });
+            }
+            // White space after a value is no part of it.
+            if let Some(open) = open.as_mut().filter(|open| open.end.is_none() || !raw.trim().is_empty()) {
+                open.end = Some(at + raw.trim_end().len());
+            }
+        }
+        found.extend(open.map(|open| TextRegion { end: None, ..open }));
     }
 
     /// The same for a text that is complete, even if no token has ended it.

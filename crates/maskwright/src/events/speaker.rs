@@ -158,12 +158,12 @@ impl Speaker {
         let within = match region {
             Region::Text(tag) => Within::Text(tag.clone()),
             Region::Reasoning => Within::Reasoning,
-            Region::Call(name) => {
+            Region::Call { name, .. } => {
                 self.n_calls += 1;
                 self.call = Some(Call { name: name.clone(), id: None, is_told: false });
                 Within::Call
             }
-            Region::Mark => Within::Mark,
+            Region::Mark | Region::Tag { .. } => Within::Mark,
             Region::Id => Within::Id(String::new()),
             Region::Arguments(style) => {
                 self.tell_call(false, events);
@@ -327,6 +327,11 @@ impl Elements {
                 self.put(out, "", if part == ElementPart::List { "]" } else { "}" });
             }
             _ => {}
+        }
+        // What follows is no part of the value.
+        if let (true, Some(Level::Object { key, .. })) = (part != ElementPart::Name, self.levels.last_mut()) {
+            *key = None;
+            out.changed();
         }
     }
 

@@ -38,6 +38,8 @@ enum State {
     String(Text),
     /// In a key without quotes.
     Key(String),
+    /// After a key in quotes, before its colon.
+    AfterKey(String),
     /// In a number or another word of a value.
     Word(String),
 }
@@ -120,6 +122,13 @@ impl ValueReader {
                     self.state = State::Key(key);
                 }
             },
+            State::AfterKey(key) => {
+                self.put(out, &raw, if c == ':' { ":" } else { "" });
+                match c {
+                    ':' => self.set_key(key, out),
+                    _ => self.state = State::AfterKey(key),
+                }
+            }
             State::Word(mut word) => {
                 if c.is_alphanumeric() || "+-._".contains(c) {
                     self.put(out, &raw, if self.is_as_json(&word) { &raw } else { "" });
@@ -201,7 +210,6 @@ impl ValueReader {
                 out.changed();
                 self.put(out, raw, raw);
             }
-            ':' => self.put(out, raw, raw),
             _ if is_key => {
                 self.put(out, raw, "");
                 self.state = State::Key(raw.to_owned());
@@ -237,7 +245,7 @@ impl ValueReader {
             self.state = State::String(text);
         } else if text.is_key {
             let key = serde_json::from_str(&format!("\"{}\"", text.key)).unwrap_or(text.key);
-            self.set_key(key, out);
+            self.state = State::AfterKey(key);
         }
     }
 }

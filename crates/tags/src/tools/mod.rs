@@ -392,7 +392,12 @@ fn adjust(format: &mut Format<'_>, family: &'static Family, tools: &[Tool], note
             for tag in &mut separated.tags {
                 show(&mut tag.content);
                 let tool = notes.get(&tag.at).and_then(|note| note.tool(tools));
-                tag.region = tool.map(|tool| Region::Call(tool.name.clone()));
+                let schema = |tool: &Tool| tool.custom.is_none().then(|| tool.schema_at.clone());
+                tag.region = tool.map(|tool| Region::Call {
+                    name: tool.name.clone(),
+                    schema: schema(tool),
+                    n_before: 0,
+                });
             }
         }
         _ => {}

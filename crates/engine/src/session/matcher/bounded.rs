@@ -20,50 +20,13 @@ use std::sync::Arc;
 
 use maskwright_automata::ByteSet;
 use maskwright_automata::meter::{self, Meter};
-use maskwright_vocabulary::{TokenId, Vocabulary, mask_contains};
+use maskwright_vocabulary::{TokenId, mask_contains};
 
 use super::Matcher;
+use super::shown::{At, Shown};
 use crate::EngineError;
 use crate::ground::{MaskBuilder, MaskForm, MaskStatus, MaskWithin};
 use crate::session::state::{State, Witness};
-
-/// A state, with the tokens left there if they are limited.
-#[derive(Clone)]
-struct At {
-    state: State,
-    n_left: Option<u32>,
-}
-
-impl At {
-    fn is(&self, state: &State, n_left: Option<u32>) -> bool {
-        let is_bound_alike = match (&self.state.witness, &state.witness) {
-            (None, None) => true,
-            (Some(own), Some(other)) => own.tokens() == other.tokens(),
-            _ => false,
-        };
-        self.n_left == n_left && is_bound_alike && self.state.is_alike(state)
-    }
-}
-
-/// The last mask, and the state it was made for.
-pub(super) struct Shown {
-    at: At,
-    mask: Arc<MaskForm>,
-    /// The completion whose first token the mask has because of it.
-    witness: Option<Witness>,
-}
-
-impl Shown {
-    /// What the text is bound to after a token of the mask.
-    pub(super) fn witness_after(
-        &self,
-        token: TokenId,
-        symbol: Option<u8>,
-        vocabulary: &Vocabulary,
-    ) -> Option<Witness> {
-        self.witness.as_ref()?.after(token, symbol, vocabulary)
-    }
-}
 
 /// A part of the work that is kept for what is proven without searches.
 const KEPT_PART: u64 = 4;
@@ -270,26 +233,4 @@ impl Matcher {
     pub(super) fn call_meter(&self) -> Meter {
         limit(self.mask_work.unwrap_or(u64::MAX))
     }
-}
-
-/// What a call has found with the work that it may do; `None` if that did not suffice. That a caller's own
-/// limit did not is an error.
-pub(super) fn unless_out_of_work<T>(found: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
-    match found {
-        Err(error) if error.is_out_of_work() && meter::left() > 0 => Ok(None),
-        found => found.map(Some),
-    }
-}
-
-/// Whether `ask` says yes of all; asked until it does not.
-pub(super) fn all<T>(
-    items: &[T],
-    mut ask: impl FnMut(&T) -> Result<bool, EngineError>,
-) -> Result<(), EngineError> {
-    for item in items {
-        if !ask(item)? {
-            break;
-        }
-    }
-    Ok(())
 }

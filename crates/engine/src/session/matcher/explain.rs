@@ -2,9 +2,9 @@
 
 use maskwright_vocabulary::{TokenId, symbol_text};
 
-use crate::ground::{first_character, shown, written};
-use crate::session::state::State;
-use crate::{Error, Matcher, Words};
+use crate::ground::{TextRegion, first_character, shown, written};
+use crate::session::engine_grammar::WordsSpeaker;
+use crate::{Error, Matcher};
 
 impl Matcher {
     /// Why `token` is allowed or refused here: the keyword of a schema that refuses it, or the bytes of it
@@ -132,29 +132,24 @@ impl Matcher {
 
     /// The same after some bytes more.
     fn refusal_after(&self, before: &[u8], next: &[u8]) -> Option<String> {
-        let text = [&self.text(), before].concat();
-        self.words_after(&text, before)?.refusal(&text, next)
+        self.in_words(|words| words.refusal(self, before, next))
     }
 
-    /// The words of the source, if they are of the place after `text`, whose last bytes `before` the session
-    /// has not read yet. Free text may hold what looks like the beginning of a JSON value.
-    pub(super) fn words_after(&self, text: &[u8], before: &[u8]) -> Option<&dyn Words> {
-        let words = self.grammar().words()?;
-        (!words.has_marks() || self.is_json_after(text, before)).then_some(words)
-    }
-
-    /// Whether the grammar is certainly in JSON, and not in free text.
+    /// The parts of the text that have a name: tags, calls of tools and their arguments.
     #[doc(hidden)]
-    pub fn is_json(&self) -> bool {
-        self.is_json_after(&self.text(), &[])
+    pub fn regions(&self) -> Vec<TextRegion> {
+        self.in_words(|words| Some(words.regions(self))).unwrap_or_default()
     }
 
-    fn is_json_after(&self, text: &[u8], before: &[u8]) -> bool {
-        // JSON has no such character anywhere. Within another character it says nothing.
-        let is_whole = std::str::from_utf8(text).map_or_else(|error| error.error_len().is_some(), |_| true);
-        let within = State { config: self.state.within, ..self.state.clone() };
-        let bytes = [before, &[1]].concat();
-        is_whole && self.ask(|machine| machine.after_text(&within, &bytes)).is_ok_and(|next| next.is_none())
+    /// Asks for words of the source; `None` if it has none.
+    pub(super) fn in_words<T>(&self, ask: impl FnOnce(&mut dyn WordsSpeaker) -> Option<T>) -> Option<T> {
+        let words = self.grammar().words()?;
+        // No lock is held while it is asked, and a call that panics leaves none behind.
+        let known = self.speaker.lock().take();
+        let mut speaker = known.unwrap_or_else(|| words.clone().speaker());
+        let said = ask(&mut *speaker);
+        *self.speaker.lock() = Some(speaker);
+        said
     }
 
     /// Why a token is refused that the grammar allows.

@@ -2,7 +2,7 @@
 
 use maskwright_vocabulary::{TokenId, Trie, Vocabulary};
 
-use super::bounded::unless_out_of_work;
+use super::shown::unless_out_of_work;
 use crate::ground::{TextPart, text_parts, written};
 use crate::{EngineError, Error, ErrorKind, Matcher};
 

@@ -97,6 +97,21 @@ impl PassedLabels {
         Ok(self.reader.read(LabelStep::End)?)
     }
 
+    /// Looks at the text with these bytes more, which the next call of [`follow`](PassedLabels::follow)
+    /// forgets.
+    ///
+    /// # Errors
+    /// If a limit is reached.
+    pub fn look_ahead(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.reader.keep(self.read.len());
+        let n_more = usize::from(!bytes.is_empty());
+        if n_more > 0 {
+            self.reader.read(LabelStep::Bytes(bytes))?;
+        }
+        self.look_at(self.read.len() + n_more);
+        Ok(())
+    }
+
     /// Looks at the text after so many steps.
     pub fn look_at(&mut self, n_steps: usize) {
         let (settled, n_agreed) = self.reader.settled(n_steps);
@@ -241,7 +256,8 @@ impl Matcher {
         })
     }
 
-    /// Reads some bytes. `at`: the length of the text before them, and after them if they are not of the text.
+    /// Reads some bytes. `before` and `after`: the length of the text before them, and after them if they are
+    /// not of the text.
     fn read_lexemes(
         &self,
         lexemes: &mut Lexemes,

@@ -57,10 +57,9 @@ impl Matcher {
         {
             only.words = BLOCK.to_owned();
         }
-        let words = self.grammar().words();
-        let Some(place) = self.words_after(&text, &[]).and_then(|words| words.place(&text)) else {
+        let Some(place) = self.in_words(|words| words.place(self)) else {
             // Rules that a schema, a tag or a list of tools became say nothing to a user.
-            if let Some(own) = words.map_or(Some(&[][..]), |words| words.own_rules()) {
+            if let Some(own) = self.grammar().words().map_or(Some(&[][..]), |words| words.own_rules()) {
                 let rules = self.ask(|machine| Ok(rules(&mut machine.reader, config)))?;
                 state.rules = rules.into_iter().skip_while(|rule| own.contains(&&**rule)).collect();
             }
