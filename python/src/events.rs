@@ -83,9 +83,22 @@ impl Event {
 impl Event {
     fn __repr__(&self) -> String {
         let mut fields = vec![format!("kind={:?}", self.kind)];
-        let texts = [("delta", &self.delta), ("raw", &self.raw), ("name", &self.name), ("id", &self.id)];
+        let texts = [
+            ("delta", &self.delta),
+            ("raw", &self.raw),
+            ("name", &self.name),
+            ("id", &self.id),
+            ("tag", &self.tag),
+        ];
         fields.extend(self.index.map(|index| format!("index={index}")));
         fields.extend(texts.iter().filter_map(|(name, text)| Some(format!("{name}={:?}", text.as_ref()?))));
+        let step = |step: &Step| match step {
+            Step::Key(key) => format!("{key:?}"),
+            Step::Index(index) => index.to_string(),
+        };
+        let path = self.path.iter().map(|path| path.iter().map(step).collect::<Vec<_>>().join(", "));
+        fields.extend(path.map(|path| format!("path=[{path}]")));
+        fields.extend(self.is_custom.filter(|is_custom| *is_custom).map(|_| "is_custom=True".to_owned()));
         format!("Event({})", fields.join(", "))
     }
 }

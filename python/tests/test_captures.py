@@ -229,3 +229,15 @@ class Plain:
 
     def compile_gbnf(self, text, *, capture, **options):
         return self.compiler.compile_gbnf(text, **options)
+
+
+def test_labelled_rules_are_counted(compiler):
+    rules = "root ::= (" + " | ".join(f"r{n}" for n in range(500)) + ")+\n"
+    rules += "\n".join(f'r{n} ::= "a{n}" (root "b{n}")?' for n in range(500))
+    plain = compiler.compile_gbnf(rules)
+    before = compiler.memory_usage()
+    grammar = compiler.compile_gbnf(rules, capture=["r1", "r2"])
+    n_more = compiler.memory_usage() - before
+    assert n_more > plain.memory_usage() * 1.3
+    del grammar
+    assert compiler.memory_usage() < before + n_more * 0.2

@@ -67,7 +67,12 @@ def put_together(events):
 
 def without_marks(family, text):
     """A text without calls. In Llama 4's it stands between marks or not, which may be text themselves."""
-    return re.sub(r"<\|python_(start|end)\|>", "", text or "") if family == "llama_4" else text
+    if family != "llama_4":
+        return text
+    # Without one mark, what stands around it may be another.
+    while (shorter := re.sub(r"<\|python_(start|end)\|>", "", text or "")) != text:
+        text = shorter
+    return text
 
 
 def differences(family, request, grammar, ids, text, matcher, events):

@@ -31,7 +31,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
 use crate::EngineError;
-use crate::ground::{NamedTokens, written};
+use crate::ground::{Counted, NamedTokens, written};
 use crate::shared::Shared;
 use history::Histories;
 pub(crate) use history::{HistoryId, Passed};
@@ -53,6 +53,8 @@ pub struct LabelledGrammar {
     shared: Arc<Shared>,
     named: Option<NamedTokens>,
     tables: Mutex<Tables>,
+    /// Its rules, as memory of the compiler.
+    counted: Counted,
 }
 
 /// What is made where a text first comes.
@@ -174,8 +176,15 @@ impl LabelledGrammar {
         let network = Network::new(grammar, fuel)?;
         let label = |(at, regex)| known(at).or_else(|| Label::of(regex).map(Terminal::Label));
         let terminals = network.terminals().iter().enumerate().map(label).collect();
+        let mut counted = Counted::new(shared.memory.clone());
+        counted.set(network.memory_usage());
         let tables = Mutex::new(Tables { network, terminals });
-        Ok(Arc::new(LabelledGrammar { shared: shared.clone(), named, tables }))
+        Ok(Arc::new(LabelledGrammar { shared: shared.clone(), named, tables, counted }))
+    }
+
+    /// Approximate memory of the rules, in bytes. What is read along a text is the session's.
+    pub fn memory_usage(&self) -> usize {
+        self.counted.n_bytes()
     }
 }
 
