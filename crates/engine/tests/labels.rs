@@ -181,7 +181,7 @@ fn compiler() -> Compiler {
 fn both(rules: &Rules) -> Option<(Matcher, Arc<LabelledGrammar>)> {
     let (compiler, fuel) = (compiler(), Fuel::unlimited());
     let plain = compiler.compile(grammar(rules, false), &fuel).ok()?;
-    let labelled = plain.labelled(grammar(rules, true), &fuel).unwrap();
+    let labelled = plain.labelled(grammar(rules, true), &[], &fuel).unwrap();
     Some((Matcher::new(&plain), labelled))
 }
 

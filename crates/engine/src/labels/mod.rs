@@ -124,17 +124,9 @@ pub(crate) struct LabelReader {
 }
 
 impl LabelledGrammar {
-    /// Compiles a grammar with labels, for the vocabulary of what it shares.
-    pub(crate) fn new(
-        shared: &Arc<Shared>,
-        grammar: Grammar,
-        fuel: &Fuel,
-    ) -> Result<Arc<LabelledGrammar>, EngineError> {
-        LabelledGrammar::with_rules(shared, grammar, &[], fuel)
-    }
-
-    /// The same, with labels around the rules of these names too.
-    pub(crate) fn with_rules(
+    /// Compiles a grammar with labels, for the vocabulary of what it shares, with more of them around the
+    /// rules of these names.
+    pub(crate) fn over_bytes(
         shared: &Arc<Shared>,
         grammar: Grammar,
         rules: &[String],
@@ -145,11 +137,10 @@ impl LabelledGrammar {
         let grammar = with_labelled_rules(grammar, rules, fuel)?;
         let facts = shared.all_facts(grammar.terminals(), fuel)?;
         let facts = |terminal: TerminalId| -> TerminalFacts { facts[terminal.index()] };
-        LabelledGrammar::over(shared, named, reduce(grammar, facts, fuel)?, |_| None, fuel)
+        LabelledGrammar::new(shared, named, reduce(grammar, facts, fuel)?, |_| None, fuel)
     }
 
-    /// A grammar whose texts a lexer reads, with labels around the rules of these names. The first `n_lexed`
-    /// terminals are the lexer's.
+    /// The same for a grammar whose texts a lexer reads. All its terminals are the lexer's.
     pub(crate) fn lexed(
         shared: &Arc<Shared>,
         grammar: Grammar,
@@ -163,10 +154,10 @@ impl LabelledGrammar {
             |terminal: TerminalId| if terminal.index() < n_lexed { facts(terminal) } else { of_label };
         let grammar = reduce(with_labelled_rules(grammar, rules, fuel)?, facts, fuel)?;
         let is_lexed = |terminal: usize| (terminal < n_lexed).then_some(Terminal::Lexeme);
-        LabelledGrammar::over(shared, None, grammar, is_lexed, fuel)
+        LabelledGrammar::new(shared, None, grammar, is_lexed, fuel)
     }
 
-    fn over(
+    fn new(
         shared: &Arc<Shared>,
         named: Option<NamedTokens>,
         grammar: ReducedGrammar,

@@ -116,35 +116,28 @@ impl EngineGrammar {
         Ok(self.by_stops.keep(&stops, grammar))
     }
 
-    /// The same grammar with labels, to be read along texts of this one.
+    /// The same grammar with labels, to be read along texts of this one. It gets more labels around the
+    /// `rules` of these names, whose place there is their number.
     ///
     /// # Errors
-    /// If a limit is reached, or the work is cancelled through `fuel`.
+    /// As [`with_labelled_rules`](maskwright_grammar::with_labelled_rules); or if a limit is reached, or the
+    /// work is cancelled through `fuel`.
     #[doc(hidden)]
-    pub fn labelled(&self, grammar: Grammar, fuel: &Fuel) -> Result<Arc<LabelledGrammar>, Error> {
-        Ok(LabelledGrammar::new(&self.shared, grammar, fuel)?)
-    }
-
-    /// The same grammar with labels around the rules of these names, whose place there is their number.
-    ///
-    /// # Errors
-    /// As [`with_labelled_rules`](maskwright_grammar::with_labelled_rules); or if a limit is reached.
-    #[doc(hidden)]
-    pub fn labelled_rules(
+    pub fn labelled(
         &self,
         grammar: Grammar,
         rules: &[String],
         fuel: &Fuel,
     ) -> Result<Arc<LabelledGrammar>, Error> {
-        Ok(LabelledGrammar::with_rules(&self.shared, grammar, rules, fuel)?)
+        Ok(LabelledGrammar::over_bytes(&self.shared, grammar, rules, fuel)?)
     }
 
     /// The same for a grammar with a lexer.
     ///
     /// # Errors
-    /// As [`labelled_rules`](EngineGrammar::labelled_rules).
+    /// As [`labelled`](EngineGrammar::labelled).
     #[doc(hidden)]
-    pub fn labelled_lexed_rules(
+    pub fn labelled_lexed(
         &self,
         grammar: LexedGrammar<LarkTerminal>,
         layout: Option<Layout>,

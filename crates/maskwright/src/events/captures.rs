@@ -45,10 +45,10 @@ impl Captures {
         fuel: &Fuel,
     ) -> Result<Captures, Error> {
         let grammar = match rules {
-            Rules::OverBytes(grammar) => sessions.labelled_rules(*grammar, names, fuel)?,
+            Rules::OverBytes(grammar) => sessions.labelled(*grammar, names, fuel)?,
             Rules::Lexed(lark) => {
                 let LarkGrammar { lexed, indentation, .. } = *lark;
-                sessions.labelled_lexed_rules(lexed, indentation, names, fuel)?
+                sessions.labelled_lexed(lexed, indentation, names, fuel)?
             }
         };
         Ok(Captures { grammar, names: names.into() })

@@ -144,7 +144,7 @@ impl Labelled {
         (grammar, regions): (Grammar, Regions),
         fuel: &Fuel,
     ) -> Result<Labelled, Error> {
-        Ok(Labelled { grammar: sessions.labelled(grammar, fuel)?, regions: Arc::new(regions) })
+        Ok(Labelled { grammar: sessions.labelled(grammar, &[], fuel)?, regions: Arc::new(regions) })
     }
 }
 
