@@ -6,6 +6,7 @@ have, so the captures must be these.
 
 import pickle
 import random
+import time
 
 import maskwright
 import numpy as np
@@ -241,3 +242,54 @@ def test_labelled_rules_are_counted(compiler):
     assert n_more > plain.memory_usage() * 1.3
     del grammar
     assert compiler.memory_usage() < before + n_more * 0.2
+
+
+def test_the_start_rule_is_the_users(compiler):
+    rules = 'start: NAME\nNAME: /[a-z]+/\n%ignore " "'
+    for lexer in ("contextual", "basic", "dynamic_complete"):
+        grammar = compiler.compile_lark(rules, lexer=lexer, capture=["start"])
+        assert of(grammar.parse(" ab ").captures) == [("start", 1, 4 if lexer == "dynamic_complete" else 3)]
+        with pytest.raises(maskwright.GrammarError, match="no rule is called `start`"):
+            compiler.compile_lark(rules.replace("start", "main"), start="main", lexer=lexer, capture=["start"])
+    looking = 'start: A B\nA: /a(?=b)/\nB: /b/\n%ignore " "'
+    grammar = compiler.compile_lark(looking, lexer="dynamic_complete", capture=["start"])
+    assert of(grammar.parse("ab").captures) == [("start", 0, 2)]
+
+
+def test_a_token_that_ends_the_text_is_in_its_rule():
+    compiler = maskwright.Compiler(maskwright.Tokenizer.from_tokens([b"</s>", b"a", b"b"], [0], [0]))
+    for grammar in (
+        compiler.compile_gbnf('root ::= "a" last\nlast ::= "b</s>"', special_tokens_in_text=True, capture=["root", "last"]),
+        compiler.compile_lark(
+            'start: "a" last\nlast: "b" "</s>"', lexer="dynamic_complete", special_tokens_in_text=True, capture=["start", "last"]
+        ),
+        compiler.compile_lark('start: "a" last\nlast: "b" "</s>"', special_tokens_in_text=True, capture=["start", "last"]),
+    ):
+        matcher = maskwright.Matcher(grammar)
+        assert matcher.accept_tokens([1, 2, 0]) == 3 and matcher.is_terminated()
+        assert [place for _, *place in of(matcher.captures())] == [[0, 2], [1, 2]]
+
+
+def test_what_is_ignored_after_an_indent_is_not_in_the_rule(compiler):
+    rules = INDENTED + "%ignore /\\/\\*[^*]*\\*\\//\n"
+    text = "if a:\n    /*c*/ b\n/*d*/ c\n"
+    for lexer in ("contextual", "basic"):
+        grammar = compiler.compile_lark(rules, lexer=lexer, indentation="python", capture=["simple"])
+        assert [capture.text for capture in grammar.parse(text).captures] == ["b\n", "c\n"]
+
+
+def test_many_ways_to_split_a_text_take_no_more_than_their_limit(compiler):
+    for rules, text in (
+        ('start: (">" | ">>")*', ">" * 30_000),
+        ('start: (a | b)*\na: ">"\nb: ">>"', ">" * 3_000),
+        ('start: list\nlist: "x" ("," list)?', "x," * 20_000),
+    ):
+        grammar = compiler.compile_lark(rules, capture=["start" if "list" not in rules else "list"])
+        matcher = maskwright.Matcher(grammar)
+        assert matcher.accept_bytes(text)
+        start = time.monotonic()
+        try:
+            assert matcher.captures()
+        except maskwright.LimitError:
+            pass
+        assert time.monotonic() - start < 10

@@ -167,6 +167,19 @@ def test_events_put_together_to_what_a_parser_reads(family):
     assert n_calls >= N_TEXTS / 4
 
 
+def test_a_token_that_ends_the_text_ends_the_call():
+    """As in gpt-oss, whose marks `<|call|>` and `<|return|>` are tokens that end texts."""
+    marks = [b"<|call|>", b"<|return|>", b"<|channel|>", b"<|message|>", b"<|end|>", b"<|start|>"]
+    tokens = [bytes([byte]) for byte in range(256)] + marks
+    call, answer, channel, message = range(256, 260)
+    compiler = maskwright.Compiler(maskwright.Tokenizer.from_tokens(tokens, [call, answer], list(range(256, 262))))
+    grammar = compiler.compile_tool_calls([{"name": "now", "parameters": {"type": "object"}}], format="gpt_oss")
+    ids = [channel, *b"commentary to=functions.now", message, *b'{"a": 1}', call]
+    assert [event.kind for event in events_by_token(grammar, ids)[1]][-2:] == ["end", "end"]
+    assert grammar.parse(ids).calls[0].arguments == {"a": 1}
+    assert grammar.parse([channel, *b"final", message, *b"Hello", answer]).text == "Hello"
+
+
 def main():
     for family in sys.argv[1:] or maskwright.tool_formats():
         n_calls, lines = judged(family, N_TEXTS)

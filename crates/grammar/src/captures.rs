@@ -35,7 +35,11 @@ pub fn with_labelled_rules(
     fuel: &Fuel,
 ) -> Result<Grammar, GrammarError> {
     for (number, name) in names.iter().enumerate() {
-        let rules: Vec<RuleId> = grammar.rules().filter(|&rule| grammar.name(rule) == name).collect();
+        let mut rules: Vec<RuleId> = grammar.rules().filter(|&rule| grammar.name(rule) == name).collect();
+        // Front ends put a start rule around the user's, with its name.
+        if rules.len() > 1 {
+            rules.retain(|&rule| rule != grammar.start());
+        }
         if rules.is_empty() {
             return Err(GrammarError::no_such_rule(name, grammar.rules().map(|rule| grammar.name(rule))));
         }

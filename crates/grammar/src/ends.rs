@@ -5,7 +5,7 @@
 //! comes. For each rule r that can derive a last word it adds a second rule, for the texts of r that end with
 //! one:
 //!
-//! * last(a b) = a last(b), or last(a) if b can be empty;
+//! * last(a b) = a last(b), or last(a) and the labels of b if b can be empty but for those;
 //! * last(a | b) = last(a) | last(b);
 //! * last(a{m,n}) = a{k,n-1} last(a), where k is m - 1, or 0 if a can be empty.
 //!
@@ -16,7 +16,7 @@ use maskwright_automata::{Fuel, Node, Regex};
 use crate::builder::Rule;
 use crate::reduce::{fixpoint, reachable};
 use crate::token_set::{Halves, halves};
-use crate::{Expr, ExprId, ExprPool, Grammar, GrammarError, RuleId, TerminalId, TokenSet};
+use crate::{Expr, ExprId, ExprPool, Grammar, GrammarError, Label, RuleId, TerminalId, TokenSet};
 
 impl Grammar {
     /// The grammar with `resolved` applied to each set of tokens in its terminals, and with `after` after
@@ -69,13 +69,14 @@ impl Grammar {
     ) -> Result<Grammar, GrammarError> {
         let last_of = |terminal: TerminalId| last.get(terminal.index()).copied().unwrap_or(ExprPool::NEVER);
         let (pool, terminals) = (&self.pool, &self.terminals);
+        let is_label: Vec<bool> = terminals.iter().map(|terminal| Label::of(terminal).is_some()).collect();
         let found = reachable(pool, &self.rules, self.start, fuel)?;
         let nullable =
             fixpoint(pool, &self.rules, &found.exprs, &found.order, fuel, |pool, expr, exprs, rules| {
                 match expr {
                     Expr::Never => false,
                     Expr::Epsilon => true,
-                    Expr::Terminal(t) => terminals[t.index()].is_nullable(),
+                    Expr::Terminal(t) => is_label[t.index()] || terminals[t.index()].is_nullable(),
                     Expr::Rule(rule) => rules[rule.index()],
                     Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
                     Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
@@ -118,8 +119,13 @@ impl Grammar {
                 Expr::Rule(rule) => rules_of[rule.index()].map_or(ExprPool::NEVER, |rule| pool.rule(rule)),
                 Expr::Seq(head, tail) => {
                     let later = pool.seq2(head, lasts[tail.index()]);
-                    let now =
-                        if nullable.exprs[tail.index()] { lasts[head.index()] } else { ExprPool::NEVER };
+                    let now = match nullable.exprs[tail.index()] {
+                        true => {
+                            let labels = labels_of(pool, tail, &is_label);
+                            pool.seq2(lasts[head.index()], labels)
+                        }
+                        false => ExprPool::NEVER,
+                    };
                     pool.alt(&[later, now])
                 }
                 Expr::Alt(parts) => {
@@ -146,5 +152,25 @@ impl Grammar {
         self.start = RuleId::from_index(self.rules.len());
         self.rules.push(Rule { name, body });
         Ok(self)
+    }
+}
+
+/// The labels that stand in a row of parts, of which the others are empty.
+fn labels_of(pool: &mut ExprPool, mut parts: ExprId, is_label: &[bool]) -> ExprId {
+    let mut labels = Vec::new();
+    loop {
+        let (part, rest) = match pool.get(parts) {
+            &Expr::Seq(head, tail) => (head, Some(tail)),
+            _ => (parts, None),
+        };
+        if let Expr::Terminal(terminal) = pool.get(part)
+            && is_label[terminal.index()]
+        {
+            labels.push(part);
+        }
+        match rest {
+            Some(rest) => parts = rest,
+            None => return pool.seq(&labels),
+        }
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn in_context(
     fuel: &Fuel,
 ) -> Result<Grammar, Unmade> {
     let mut builder = GrammarBuilder::new();
-    let start = builder.declare("start");
+    let start = builder.declare(grammar.name(grammar.start()));
     let plain = builder.embed_all(grammar, fuel, |builder, terminal| match &languages[terminal.index()] {
         Words::Plain(words) => builder.terminal(words.clone()),
         Words::Looking(_) => builder.never(),
@@ -351,7 +351,7 @@ impl Product<'_> {
             None => {
                 let name = match made.what {
                     What::Rule(rule) => self.grammar.name(rule).to_owned(),
-                    What::Copies(..) => "copies".to_owned(),
+                    What::Copies(..) => "several copies".to_owned(),
                 };
                 let new = self.builder.declare(name);
                 self.rules.insert(made.clone(), new);

@@ -41,7 +41,7 @@ pub(crate) fn over_bytes(
     let Read { surroundings, languages, ignored, first } =
         read(lexed, spans, &schemas, config.dialect, fuel)?;
     let mut symbols = Symbols::default();
-    let start = symbols.builder.declare("start");
+    let start = symbols.builder.declare(lexed.rules.name(lexed.rules.start()));
     let (ignored, last) = symbols.ignored(ignored);
     let mut words: Vec<ExprId> = languages
         .into_iter()

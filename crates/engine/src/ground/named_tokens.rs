@@ -245,9 +245,11 @@ impl NamedTokens {
             .collect();
         let mut builder = GrammarBuilder::new();
         let exprs = LexedGrammar::<LarkTerminal>::placeholders(&mut builder, &names);
-        builder.embed(&rules, fuel, |builder, terminal| match new_ids[terminal.index()] {
-            Some(id) => exprs[id],
-            None => {
+        builder.embed(&rules, fuel, |builder, terminal| match new_ids.get(terminal.index()) {
+            // A label.
+            None => builder.terminal(rules.terminals()[terminal.index()].clone()),
+            Some(&Some(id)) => exprs[id],
+            Some(None) => {
                 let symbols = by_terminal[terminal.index()].as_ref().map_or(ByteSet::EMPTY, symbols_of);
                 let classes: Vec<ExprId> =
                     symbols.iter().map(|symbol| exprs[first_class + usize::from(symbol)]).collect();
@@ -286,6 +288,13 @@ impl NamedTokens {
         let mut sets = Vec::new();
         grammar.terminals.iter().for_each(|terminal| spelled_in(&terminal.pattern, &mut sets));
         !sets.is_empty() || grammar.terminals.iter().any(|terminal| set_of(terminal).is_some())
+    }
+
+    /// The symbols of a token that ends a text, if that depends on the text; without a token those of all.
+    pub(crate) fn last_symbols(&self, token: Option<TokenId>) -> impl Iterator<Item = u8> {
+        let spelled = self.ends.iter().flat_map(|ends| &ends.spelled);
+        let spelled = spelled.filter(move |(tokens, _)| token.is_none_or(|token| tokens.contains(&token)));
+        self.ends.iter().map(|ends| ends.any).chain(spelled.map(|&(_, symbol)| symbol))
     }
 
     /// Which tokens may end a text, if that depends on the text.

@@ -40,6 +40,11 @@ impl Histories {
         Histories { nodes: vec![nothing], ids: FxHashMap::default(), n_walked: Cell::new(0) }
     }
 
+    /// How many lists are known.
+    pub(crate) fn n_known(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// Spends the work of what was compared since the last call.
     pub(crate) fn pay(&self) -> Result<(), OutOfWork> {
         meter::spend(self.n_walked.take() / LABELS_PER_UNIT)

@@ -39,6 +39,9 @@ pub(crate) use history::{HistoryId, Passed};
 /// The most readings that are kept of all steps of a text, some 20 MB. A usual text has one or two at a step.
 const MAX_KEPT: usize = 1 << 20;
 
+/// The most labels that readings have passed, at some place and after some others: some 100 MB.
+const MAX_LABELS: usize = 1 << 21;
+
 /// Units of work that one step of a text may take; a usual one takes some tens.
 const UNITS_PER_STEP: u64 = 10_000_000;
 
@@ -103,10 +106,10 @@ struct Readings {
 pub(crate) enum LabelStep<'s> {
     Token(TokenId),
     Bytes(&'s [u8]),
-    /// A token of a lexer, which ends at this byte of the text.
-    Lexeme(TerminalId, usize),
-    /// The text has ended.
-    End,
+    /// A token of a lexer. Places of the text are then numbers of tokens.
+    Lexeme(TerminalId),
+    /// The text has ended, perhaps with this token.
+    End(Option<TokenId>),
 }
 
 /// What a text has passed.
@@ -133,40 +136,40 @@ impl LabelledGrammar {
         fuel: &Fuel,
     ) -> Result<Arc<LabelledGrammar>, EngineError> {
         let (grammar, _) = grammar.without_watch().without_token_limits();
-        let (grammar, named) = NamedTokens::over_bytes(grammar, &shared.vocabulary, fuel)?;
+        // Before the tokens that it names: rules may be written twice for those.
         let grammar = with_labelled_rules(grammar, rules, fuel)?;
+        let (grammar, named) = NamedTokens::over_bytes(grammar, &shared.vocabulary, fuel)?;
         let facts = shared.all_facts(grammar.terminals(), fuel)?;
         let facts = |terminal: TerminalId| -> TerminalFacts { facts[terminal.index()] };
-        LabelledGrammar::new(shared, named, reduce(grammar, facts, fuel)?, |_| None, fuel)
+        LabelledGrammar::new(shared, named, reduce(grammar, facts, fuel)?, || None, fuel)
     }
 
-    /// The same for a grammar whose texts a lexer reads. All its terminals are the lexer's.
+    /// The same for a labelled grammar whose texts a lexer reads.
     pub(crate) fn lexed(
         shared: &Arc<Shared>,
         grammar: Grammar,
         facts: impl Fn(TerminalId) -> TerminalFacts,
-        rules: &[String],
         fuel: &Fuel,
     ) -> Result<Arc<LabelledGrammar>, EngineError> {
-        let n_lexed = grammar.terminals().len();
+        let is_label: Vec<bool> =
+            grammar.terminals().iter().map(|regex| Label::of(regex).is_some()).collect();
         let of_label = TerminalFacts { is_nullable: false, has_proper_words: true };
         let facts =
-            |terminal: TerminalId| if terminal.index() < n_lexed { facts(terminal) } else { of_label };
-        let grammar = reduce(with_labelled_rules(grammar, rules, fuel)?, facts, fuel)?;
-        let is_lexed = |terminal: usize| (terminal < n_lexed).then_some(Terminal::Lexeme);
-        LabelledGrammar::new(shared, None, grammar, is_lexed, fuel)
+            |terminal: TerminalId| if is_label[terminal.index()] { of_label } else { facts(terminal) };
+        LabelledGrammar::new(shared, None, reduce(grammar, facts, fuel)?, || Some(Terminal::Lexeme), fuel)
     }
 
+    /// `others`: what the terminals are that are no labels, if that is known.
     fn new(
         shared: &Arc<Shared>,
         named: Option<NamedTokens>,
         grammar: ReducedGrammar,
-        known: impl Fn(usize) -> Option<Terminal>,
+        others: impl Fn() -> Option<Terminal>,
         fuel: &Fuel,
     ) -> Result<Arc<LabelledGrammar>, EngineError> {
         let network = Network::new(grammar, fuel)?;
-        let label = |(at, regex)| known(at).or_else(|| Label::of(regex).map(Terminal::Label));
-        let terminals = network.terminals().iter().enumerate().map(label).collect();
+        let terminal = |regex| Label::of(regex).map(Terminal::Label).or_else(&others);
+        let terminals = network.terminals().iter().map(terminal).collect();
         let mut counted = Counted::new(shared.memory.clone());
         counted.set(network.memory_usage());
         let tables = Mutex::new(Tables { network, terminals });
@@ -246,10 +249,8 @@ impl LabelReader {
         let vocabulary = &grammar.shared.vocabulary;
         let (shown, mut found) = match step {
             LabelStep::Bytes(bytes) => (bytes.to_vec(), self.after_bytes(readings, bytes, before, None)?),
-            LabelStep::Lexeme(terminal, end) => {
-                (vec![0; end.saturating_sub(before)], self.after_lexeme(readings, terminal, end)?)
-            }
-            LabelStep::End => (Vec::new(), self.at_end(readings)?),
+            LabelStep::Lexeme(terminal) => (vec![0], self.after_lexeme(readings, terminal, before + 1)?),
+            LabelStep::End(token) => (Vec::new(), self.at_end(readings, token)?),
             LabelStep::Token(token) => {
                 let shown = written(vocabulary, token).into_owned();
                 let symbol = grammar.named.as_ref().and_then(|named| named.symbol(token));
@@ -360,11 +361,11 @@ impl LabelReader {
 
     /// What is left of the readings where the text ends: that of the whole text. A token that a string
     /// spells and that has ended the text is its last word.
-    fn at_end(&mut self, readings: Readings) -> Result<Readings, EngineError> {
+    fn at_end(&mut self, readings: Readings, token: Option<TokenId>) -> Result<Readings, EngineError> {
         let mut whole = readings.whole;
-        if let Some(ends) = self.grammar.named.as_ref().and_then(NamedTokens::ends).map(|ends| ends.any) {
-            let at = self.text.len();
-            let ended = self.after_bytes(readings, &symbol_text(ends), at, Some(at))?;
+        let (grammar, at) = (self.grammar.clone(), self.text.len());
+        for symbol in grammar.named.iter().flat_map(|named| named.last_symbols(token)) {
+            let ended = self.after_bytes(readings.clone(), &symbol_text(symbol), at, Some(at))?;
             whole = self.better(whole, ended.whole, at);
         }
         Ok(Readings { open: Vec::new(), whole })
@@ -463,6 +464,9 @@ impl LabelReader {
         });
         self.histories.pay()?;
         found.open.dedup_by_key(|(place, _)| *place);
+        if self.histories.n_known() > MAX_LABELS {
+            return Err(too_many(MAX_LABELS));
+        }
         let most = self.grammar.shared.limits.max_threads;
         if found.open.len() > most {
             return Err(too_many(most));

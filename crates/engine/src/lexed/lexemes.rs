@@ -34,13 +34,22 @@ struct Way {
     last: Option<usize>,
 }
 
+/// So many bytes are read between two searches for completions, so that dead ways do not pile up.
+const JUDGED_EVERY: usize = 64;
+
+/// So many tokens are gone over in the time of a unit of work.
+const TOKENS_PER_UNIT: u64 = 8;
+
 /// The tokens of a text, by thread.
-#[derive(Clone)]
 pub(crate) struct Lexemes {
     ways: Vec<Way>,
-    /// Each token, and the one before it.
-    all: Vec<(Lexeme, Option<usize>)>,
+    /// Each token, with the one before it and how many are before it.
+    all: Vec<(Lexeme, Option<usize>, usize)>,
 }
+
+/// The ways to some threads, of one text.
+#[derive(Clone)]
+pub(crate) struct Ways(Vec<Way>);
 
 impl Lexemes {
     /// Those of no text.
@@ -50,22 +59,55 @@ impl Lexemes {
         Lexemes { ways, all: Vec::new() }
     }
 
-    /// Reads one more byte, after which the text has `at` bytes. If it fails nothing is read.
+    /// The ways so far, to go [back to](Lexemes::go_to) or to [join](Lexemes::join) others.
+    pub(crate) fn ways(&self) -> Ways {
+        Ways(self.ways.clone())
+    }
+
+    /// Takes other ways of the same session.
+    pub(crate) fn go_to(&mut self, ways: Ways) {
+        self.ways = ways.0;
+    }
+
+    /// Adds other ways, of the same text.
+    ///
+    /// # Errors
+    /// If the work is out.
+    pub(crate) fn join(&mut self, ways: Ways) -> Result<(), EngineError> {
+        let all = self.ways.drain(..).chain(ways.0).collect();
+        self.ways = self.best(all)?;
+        Ok(())
+    }
+
+    /// Reads one more byte, after which the text has `at` bytes. If it fails no way is changed.
     ///
     /// # Errors
     /// If a limit of the lexer or the parser is reached.
     pub(crate) fn read(
         &mut self,
-        Lexed { states, .. }: &mut Lexed,
+        lexed: &mut Lexed,
         parser: &mut Parser,
         byte: u8,
         at: usize,
     ) -> Result<(), EngineError> {
+        let n_before = self.all.len();
+        let ways = self.ways_after(lexed, parser, byte, at);
+        self.ways = ways.inspect_err(|_| self.all.truncate(n_before))?;
+        Ok(())
+    }
+
+    fn ways_after(
+        &mut self,
+        Lexed { states, .. }: &mut Lexed,
+        parser: &mut Parser,
+        byte: u8,
+        at: usize,
+    ) -> Result<Vec<Way>, EngineError> {
         parser.begin_work()?;
         meter::spend(1 + self.ways.len() as u64)?;
-        let outlook = &mut states.completions.outlook;
-        let (mut ways, n_before) = (Vec::new(), self.all.len());
+        let mut ways = Vec::new();
         for way in self.ways.clone() {
+            let outlook = &mut states.completions.outlook;
             let is_nested = outlook.places.is_nested(way.thread.layout);
             for outcome in outlook.places.points.hypotheses.step(way.thread.hypothesis, byte)? {
                 let hypotheses = &outlook.places.points.hypotheses;
@@ -98,13 +140,16 @@ impl Lexemes {
                 ways.push(Way { thread, start: at, last });
             }
         }
-        if let Err(error) = parser.check_threads(ways.len()) {
-            self.all.truncate(n_before);
-            return Err(error);
+        if at.is_multiple_of(JUDGED_EVERY) {
+            let mut left = Vec::with_capacity(ways.len());
+            for way in ways {
+                let is_dead = states.completions.is_viable(parser, way.thread)? == Some(false);
+                left.extend((!is_dead).then_some(way));
+            }
+            ways = left;
         }
-        self.ways = ways;
-        self.keep_best();
-        Ok(())
+        parser.check_threads(ways.len())?;
+        self.best(ways)
     }
 
     /// The tokens of each reading that has a completion, or with `is_whole` of each in which the text may
@@ -121,6 +166,7 @@ impl Lexemes {
         let mut lists = Vec::new();
         for way in &self.ways {
             let thread = way.thread;
+            meter::spend(self.n_up_to(way.last) as u64)?;
             let mut list = self.list(way.last);
             if is_whole {
                 let places = states.places_mut();
@@ -142,32 +188,14 @@ impl Lexemes {
         Ok(lists)
     }
 
-    /// How many tokens were made in all readings.
-    pub(crate) fn n_tokens(&self) -> usize {
-        self.all.len()
-    }
-
-    /// Adds other readings of the same text. The first `n_same` tokens of both are the same.
-    pub(crate) fn join(&mut self, other: Lexemes, n_same: usize) {
-        let n_own = self.all.len();
-        let moved = |at: usize| if at < n_same { at } else { at - n_same + n_own };
-        let new = other.all.into_iter().skip(n_same);
-        self.all.extend(new.map(|(lexeme, before)| (lexeme, before.map(moved))));
-        self.ways.extend(other.ways.into_iter().map(|way| Way { last: way.last.map(moved), ..way }));
-        self.keep_best();
-    }
-
-    /// Keeps one way to each thread.
-    fn keep_best(&mut self) {
-        let mut ways = std::mem::take(&mut self.ways);
-        ways.sort_by(|one, other| one.thread.cmp(&other.thread).then_with(|| self.compare(one, other)));
-        ways.dedup_by_key(|way| way.thread);
-        self.ways = ways;
-    }
-
     fn add(&mut self, lexeme: Lexeme, before: Option<usize>) -> Option<usize> {
-        self.all.push((lexeme, before));
+        self.all.push((lexeme, before, self.n_up_to(before)));
         Some(self.all.len() - 1)
+    }
+
+    /// How many tokens a list has.
+    fn n_up_to(&self, last: Option<usize>) -> usize {
+        last.map_or(0, |last| self.all[last].2 + 1)
     }
 
     fn list(&self, last: Option<usize>) -> Vec<Lexeme> {
@@ -177,9 +205,33 @@ impl Lexemes {
         list
     }
 
-    fn compare(&self, one: &Way, other: &Way) -> Ordering {
-        let (left, right) = (self.list(one.last), self.list(other.last));
-        let rank = |lexeme: &Lexeme| (lexeme.start, Reverse(lexeme.end), lexeme.terminal);
-        left.iter().map(rank).cmp(right.iter().map(rank)).then(one.start.cmp(&other.start))
+    /// One way to each thread.
+    fn best(&self, mut ways: Vec<Way>) -> Result<Vec<Way>, EngineError> {
+        let mut n_walked = 0;
+        ways.sort_by(|one, other| {
+            one.thread.cmp(&other.thread).then_with(|| self.compare(one, other, &mut n_walked))
+        });
+        ways.dedup_by_key(|way| way.thread);
+        meter::spend(n_walked / TOKENS_PER_UNIT)?;
+        Ok(ways)
+    }
+
+    fn compare(&self, one: &Way, other: &Way, n_walked: &mut u64) -> Ordering {
+        let (mut left, mut right) = (one.last, other.last);
+        // The first token of each list that the other does not have.
+        let (mut first_left, mut first_right) = (None, None);
+        while left != right {
+            *n_walked += 1;
+            match (left, right) {
+                (Some(last), _) if self.n_up_to(left) >= self.n_up_to(right) => {
+                    (first_left, left) = (Some(last), self.all[last].1);
+                }
+                (_, Some(last)) => (first_right, right) = (Some(last), self.all[last].1),
+                (_, None) => break,
+            }
+        }
+        let rank = |at: usize| (Reverse(self.all[at].0.end), self.all[at].0.terminal);
+        let (left, right) = (first_left.map(rank), first_right.map(rank));
+        left.cmp(&right).then(one.start.cmp(&other.start))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maskwright_automata::Fuel;
-use maskwright_grammar::{Grammar, Layout, LexedGrammar};
+use maskwright_grammar::{Grammar, Layout, LexedGrammar, with_labelled_rules};
 use maskwright_lexing::LarkTerminal;
 use maskwright_vocabulary::{TokenId, Vocabulary};
 use parking_lot::Mutex;
@@ -139,15 +139,16 @@ impl EngineGrammar {
     #[doc(hidden)]
     pub fn labelled_lexed(
         &self,
-        grammar: LexedGrammar<LarkTerminal>,
+        mut grammar: LexedGrammar<LarkTerminal>,
         layout: Option<Layout>,
         rules: &[String],
         fuel: &Fuel,
     ) -> Result<Arc<LabelledGrammar>, Error> {
+        grammar.rules = with_labelled_rules(grammar.rules, rules, fuel)?;
         let (grammar, ..) = NamedTokens::with_lexer(grammar, layout, &self.shared.vocabulary, fuel)?;
         let tables = self.machine().lock().reader.lexed_mut()?.0.tables().clone();
         let facts = tables.facts(fuel).map_err(EngineError::from)?;
-        Ok(LabelledGrammar::lexed(&self.shared, grammar.rules, facts, rules, fuel)?)
+        Ok(LabelledGrammar::lexed(&self.shared, grammar.rules, facts, fuel)?)
     }
 
     /// Lets messages speak of texts in these words; the first that are given stay.

@@ -14,9 +14,9 @@ mod message;
 mod speaker;
 mod value;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use maskwright_automata::{ByteSet, Fuel, Regex};
+use maskwright_automata::{ByteSet, Fuel, Regex, meter};
 use maskwright_engine::{EngineGrammar, LabelledGrammar, Matcher, PassedLabels, TextRegion};
 use maskwright_grammar::{Grammar, GrammarBuilder, Label, TokenSet};
 use maskwright_json_schema::Style;
@@ -151,21 +151,24 @@ impl Labelled {
 /// The same, made when it is first asked for.
 pub(crate) struct LazyLabelled {
     make: Box<dyn Fn() -> Result<Labelled, Error> + Send + Sync>,
-    made: Mutex<Option<Labelled>>,
+    made: OnceLock<Result<Labelled, Error>>,
 }
 
 impl LazyLabelled {
     pub(crate) fn new(make: impl Fn() -> Result<Labelled, Error> + Send + Sync + 'static) -> LazyLabelled {
-        LazyLabelled { make: Box::new(make), made: Mutex::default() }
+        LazyLabelled { make: Box::new(make), made: OnceLock::new() }
     }
 
     pub(crate) fn get(&self) -> Result<Labelled, Error> {
-        let known = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known {
-            return Ok(known);
+        if let Some(known) = self.made.get() {
+            return known.clone();
         }
-        let made = (self.make)()?;
-        Ok(self.made.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(made).clone())
+        let made = (self.make)();
+        // A call that somebody has stopped says nothing about the grammar.
+        match &made {
+            Err(error) if error.is_cancelled() || meter::left() == 0 => made,
+            _ => self.made.get_or_init(|| made).clone(),
+        }
     }
 }
 
@@ -337,11 +340,15 @@ impl Events {
             let key = if let Some(PathPart::Key(key)) = path.first() { Some(key) } else { None };
             if open.as_ref().map(|open| &open.name) != key {
                 found.extend(open.take());
-                let start = at + raw.len() - raw.trim_start().len();
-                open = key.map(|key| TextRegion { kind: "argument", name: key.clone(), start, end: None });
+                open =
+                    key.map(|key| TextRegion { kind: "argument", name: key.clone(), start: at, end: None });
             }
-            // White space after a value is no part of it.
-            if let Some(open) = open.as_mut().filter(|open| open.end.is_none() || !raw.trim().is_empty()) {
+            // White space around a value is no part of it.
+            let Some(open) = &mut open else { continue };
+            if open.end.is_none() {
+                open.start = at + raw.len() - raw.trim_start().len();
+            }
+            if !raw.trim().is_empty() {
                 open.end = Some(at + raw.trim_end().len());
             }
         }

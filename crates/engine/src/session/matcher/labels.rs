@@ -73,7 +73,9 @@ impl PassedLabels {
         let new: Vec<&Arc<Step>> = all.take(n_new).collect();
         for (i, step) in new.into_iter().enumerate().rev() {
             self.reader.read(match &step.taken {
-                _ if session.state.is_terminated && i == 0 => LabelStep::End,
+                MatcherStep::Token(token) if session.state.is_terminated && i == 0 => {
+                    LabelStep::End(Some(*token))
+                }
                 MatcherStep::Token(token) => LabelStep::Token(*token),
                 MatcherStep::Bytes(bytes) => LabelStep::Bytes(bytes),
             })?;
@@ -94,7 +96,7 @@ impl PassedLabels {
     /// If a limit is reached.
     pub fn end(&mut self) -> Result<(), Error> {
         self.reader.keep(self.read.len());
-        Ok(self.reader.read(LabelStep::End)?)
+        Ok(self.reader.read(LabelStep::End(None))?)
     }
 
     /// Looks at the text with these bytes more, which the next call of [`follow`](PassedLabels::follow)
@@ -167,7 +169,7 @@ impl Matcher {
         let mut labels = PassedLabels::empty(grammar)?;
         labels.read_new(self)?;
         if must_end {
-            labels.reader.read(LabelStep::End)?;
+            labels.reader.read(LabelStep::End(None))?;
         }
         labels.look_at(labels.n_steps() + usize::from(must_end));
         Ok(labels.passed)
@@ -183,24 +185,25 @@ impl Matcher {
         for lexemes in self.lexemes(is_whole)? {
             let mut reader = LabelReader::new(grammar)?;
             for lexeme in &lexemes {
-                reader.read(LabelStep::Lexeme(lexeme.terminal, lexeme.end))?;
+                reader.read(LabelStep::Lexeme(lexeme.terminal))?;
             }
             if is_whole {
-                reader.read(LabelStep::End)?;
+                reader.read(LabelStep::End(None))?;
             }
             let (settled, _) = reader.settled(lexemes.len() + usize::from(is_whole));
             let mut passed = reader.passed(settled, 0);
-            let mut next = lexemes.iter().peekable();
-            // Where a part begins after the last token is not known yet.
+            // Tokens of the layout have no text. Where a part begins after the last token is not known yet.
+            let has_text = |lexeme: &&Lexeme| lexeme.end > lexeme.start;
             let mut n_known = 0;
-            for (at, (label, place)) in passed.iter_mut().enumerate() {
-                while next.next_if(|lexeme| lexeme.end <= *place && lexeme.start < *place).is_some() {}
-                match (*label, next.peek()) {
-                    (Label::Begin(_), Some(lexeme)) => *place = lexeme.start.max(*place),
+            for (label, at) in &mut passed {
+                let (before, after) = lexemes.split_at(*at);
+                let end = before.iter().rfind(has_text).map_or(0, |lexeme| lexeme.end);
+                *at = match (*label, after.iter().find(has_text)) {
+                    (Label::Begin(_), Some(lexeme)) => lexeme.start,
                     (Label::Begin(_), None) if !is_whole => break,
-                    _ => {}
-                }
-                n_known = at + 1;
+                    _ => end,
+                };
+                n_known += 1;
             }
             passed.truncate(n_known);
             agreed = Some(match agreed {
@@ -220,9 +223,7 @@ impl Matcher {
         let mut steps: Vec<&Arc<Step>> =
             std::iter::successors(self.history.as_ref(), |step| step.previous.as_ref()).collect();
         steps.reverse();
-        if self.is_terminated() {
-            steps.pop();
-        }
+        let last = if self.is_terminated() { steps.pop() } else { None };
         let mut lexemes = self.ask(|machine| Ok(Lexemes::new(machine.reader.lexed_mut()?.0)))?;
         let mut length = 0;
         for step in steps {
@@ -236,19 +237,33 @@ impl Matcher {
             };
             let after = length + written(&vocabulary, token).len();
             let Readings { text, symbol } = self.grammar().readings(token);
-            let by_name = symbol.map(|_| lexemes.clone());
-            if let Some(text) = text {
-                self.read_lexemes(&mut lexemes, text, length, None)?;
-            }
-            if let (Some(symbol), Some(mut by_name)) = (symbol, by_name) {
-                let n_before = by_name.n_tokens();
-                self.read_lexemes(&mut by_name, &symbol_text(symbol), length, Some(after))?;
-                match text {
-                    Some(_) => lexemes.join(by_name, n_before),
-                    None => lexemes = by_name,
+            let before = lexemes.ways();
+            let by_text = match text {
+                Some(text) => {
+                    self.read_lexemes(&mut lexemes, text, length, None)?;
+                    Some(lexemes.ways())
                 }
+                None => None,
+            };
+            if let Some(symbol) = symbol {
+                lexemes.go_to(before);
+                self.read_lexemes(&mut lexemes, &symbol_text(symbol), length, Some(after))?;
+                by_text.map_or(Ok(()), |ways| lexemes.join(ways))?;
             }
             length = after;
+        }
+        // A token that a string names and that has ended the text is its last word.
+        if let Some(MatcherStep::Token(token)) = last.map(|last| &last.taken) {
+            let (before, mut all) = (lexemes.ways(), lexemes.ways());
+            for symbol in
+                self.grammar().named().into_iter().flat_map(|named| named.last_symbols(Some(*token)))
+            {
+                lexemes.go_to(before.clone());
+                self.read_lexemes(&mut lexemes, &symbol_text(symbol), length, Some(length))?;
+                lexemes.join(all)?;
+                all = lexemes.ways();
+            }
+            lexemes.go_to(all);
         }
         self.ask(|machine| {
             let (lexed, parser) = machine.reader.lexed_mut()?;
