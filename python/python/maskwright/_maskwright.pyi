@@ -953,8 +953,8 @@ class Matcher:
         """
     def captures(self) -> list[Capture]:
         r"""The texts of the rules that `capture` named when a Lark or GBNF grammar was compiled, as Captures in
-        the order of their beginnings, as far as all readings of the text agree. Takes time in the text.
-        Raises Error if no rule is captured, LimitError if the text can be read in very many ways.
+        the order of their beginnings, as far as they are certain. Takes time in the text. Raises Error if no
+        rule is captured, LimitError if the text fits the rules in very many ways.
 
         >>> compiler = Compiler(Tokenizer.from_tokens([b"</s>"], eos_token_ids=[0]))
         >>> grammar = compiler.compile_gbnf('root ::= item ("," item)*\nitem ::= [0-9]+', capture=["item"])

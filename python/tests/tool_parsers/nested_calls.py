@@ -111,12 +111,18 @@ def read_children(reader, schema, root):
 def read_m3_value(reader, schema, root):
     """Reads what stands in an element: elements, or text."""
     types, schema = types_of(schema, root), resolve(schema, root)
-    has_children = reader.sees(f"{NAMESPACE}<") and not reader.sees(f"{NAMESPACE}</")
+    at = reader.at
+    reader.match(WHITE)
+    has_children = reader.sees(f"{NAMESPACE}<") and not reader.sees(f"{NAMESPACE}</") and types & {"array", "object"}
+    if not has_children:
+        # White space that elements do not follow is text.
+        reader.at = at
     if has_children and reader.sees(f"{NAMESPACE}<item>") and "array" in types:
         items = []
         while reader.takes(f"{NAMESPACE}<item>"):
             items.append(read_m3_value(reader, schema.get("items", True), root))
             reader.take(f"{NAMESPACE}</item>")
+            reader.match(WHITE)
         return items
     if has_children and "object" in types:
         return read_children(reader, schema, root)
