@@ -3,7 +3,7 @@
 use maskwright_automata::Fuel;
 use rustc_hash::FxHashSet;
 
-use crate::reduce::{fixpoint, reachable};
+use crate::reduce::{nullable, reachable};
 use crate::{Expr, ExprId, Grammar, GrammarError, Label, RuleId, TerminalId};
 
 /// The grammar with [labels](Label) around each text of the rules that are called by one of `names`,
@@ -66,24 +66,10 @@ fn begins_with_itself(
     fuel: &Fuel,
 ) -> Result<Option<RuleId>, GrammarError> {
     let found = reachable(&grammar.pool, &grammar.rules, grammar.start, fuel)?;
-    let is_label = |terminal: &TerminalId| Label::of(&grammar.terminals[terminal.index()]).is_some();
-    let nullable = fixpoint(
-        &grammar.pool,
-        &grammar.rules,
-        &found.exprs,
-        &found.order,
-        fuel,
-        |pool, expr, exprs, rules| match expr {
-            Expr::Never => false,
-            Expr::Epsilon => true,
-            Expr::Terminal(t) => is_label(t) || grammar.terminals[t.index()].is_nullable(),
-            Expr::Rule(rule) => rules[rule.index()],
-            Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
-            Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
-            Expr::Repeat { inner, min, .. } => *min == 0 || exprs[inner.index()],
-            Expr::Shuffle(place) => pool.shuffle_list(place).is_nullable(place, |part| exprs[part.index()]),
-        },
-    )?;
+    let nullable = nullable(&grammar.pool, &grammar.rules, &found, fuel, |terminal| {
+        let regex = &grammar.terminals[terminal.index()];
+        Label::of(regex).is_some() || regex.is_nullable()
+    })?;
     let called = |rule: &RuleId| names.iter().any(|name| name == grammar.name(*rule));
     for rule in found.order.iter().map(|&(rule, _)| rule).filter(called) {
         let mut seen: FxHashSet<ExprId> = FxHashSet::default();

@@ -14,7 +14,7 @@
 use maskwright_automata::{Fuel, Node, Regex};
 
 use crate::builder::Rule;
-use crate::reduce::{fixpoint, reachable};
+use crate::reduce::{fixpoint, nullable, reachable};
 use crate::token_set::{Halves, halves};
 use crate::{Expr, ExprId, ExprPool, Grammar, GrammarError, Label, RuleId, TerminalId, TokenSet};
 
@@ -71,21 +71,9 @@ impl Grammar {
         let (pool, terminals) = (&self.pool, &self.terminals);
         let is_label: Vec<bool> = terminals.iter().map(|terminal| Label::of(terminal).is_some()).collect();
         let found = reachable(pool, &self.rules, self.start, fuel)?;
-        let nullable =
-            fixpoint(pool, &self.rules, &found.exprs, &found.order, fuel, |pool, expr, exprs, rules| {
-                match expr {
-                    Expr::Never => false,
-                    Expr::Epsilon => true,
-                    Expr::Terminal(t) => is_label[t.index()] || terminals[t.index()].is_nullable(),
-                    Expr::Rule(rule) => rules[rule.index()],
-                    Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
-                    Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
-                    Expr::Repeat { inner, min, .. } => *min == 0 || exprs[inner.index()],
-                    Expr::Shuffle(place) => {
-                        pool.shuffle_list(place).is_nullable(place, |part| exprs[part.index()])
-                    }
-                }
-            })?;
+        let nullable = nullable(pool, &self.rules, &found, fuel, |terminal| {
+            is_label[terminal.index()] || terminals[terminal.index()].is_nullable()
+        })?;
         let has_last = fixpoint(
             pool,
             &self.rules,

@@ -69,16 +69,9 @@ pub fn reduce(
     if !productive.rules[start.index()] {
         return Err(GrammarError::unproductive(rules[start.index()].name.clone()));
     }
-    let nullable = fixpoint(&pool, &rules, &exprs, &order, fuel, |pool, expr, exprs, rules| match expr {
-        Expr::Never => false,
-        Expr::Epsilon => true,
-        Expr::Terminal(t) => facts[t.index()].is_nullable,
-        Expr::Rule(rule) => rules[rule.index()],
-        Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
-        Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
-        Expr::Repeat { inner, min, .. } => *min == 0 || exprs[inner.index()],
-        Expr::Shuffle(place) => pool.shuffle_list(place).is_nullable(place, |part| exprs[part.index()]),
-    })?;
+    let found = Reachable { exprs, order };
+    let nullable = nullable(&pool, &rules, &found, fuel, |terminal| facts[terminal.index()].is_nullable)?;
+    let exprs = found.exprs;
     // Rebuild without the unproductive; children come before their parents in `exprs`.
     let mut kept = vec![ExprPool::NEVER; pool.len()];
     kept[ExprPool::EPSILON.index()] = ExprPool::EPSILON;
@@ -158,6 +151,26 @@ pub(crate) struct Property {
 }
 
 /// The least property that `of` describes from an expression's children and the rules.
+/// What matches the empty word, where these terminals do.
+pub(crate) fn nullable(
+    pool: &ExprPool,
+    rules: &[Rule],
+    Reachable { exprs, order }: &Reachable,
+    fuel: &Fuel,
+    is_nullable: impl Fn(TerminalId) -> bool,
+) -> Result<Property, GrammarError> {
+    fixpoint(pool, rules, exprs, order, fuel, |pool, expr, exprs, rules| match expr {
+        Expr::Never => false,
+        Expr::Epsilon => true,
+        Expr::Terminal(terminal) => is_nullable(*terminal),
+        Expr::Rule(rule) => rules[rule.index()],
+        Expr::Seq(head, tail) => exprs[head.index()] && exprs[tail.index()],
+        Expr::Alt(parts) => parts.iter().any(|part| exprs[part.index()]),
+        Expr::Repeat { inner, min, .. } => *min == 0 || exprs[inner.index()],
+        Expr::Shuffle(place) => pool.shuffle_list(place).is_nullable(place, |part| exprs[part.index()]),
+    })
+}
+
 pub(crate) fn fixpoint(
     pool: &ExprPool,
     rules: &[Rule],

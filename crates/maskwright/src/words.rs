@@ -85,7 +85,7 @@ impl Along {
         session: &Matcher,
         before: &[u8],
     ) -> Option<(Option<String>, SchemaWords<'_>, Vec<u8>)> {
-        let text = [&session.text(), before].concat();
+        let mut text = [&session.text(), before].concat();
         if self.words.kind == Schemas::Whole {
             return Some((None, self.words.schema("")?, text));
         }
@@ -93,7 +93,8 @@ impl Along {
         if self.words.unsure.contains(&name) {
             return None;
         }
-        Some((Some(name), self.words.schema(&schema)?, text.get(start..)?.to_vec()))
+        let value = (start <= text.len()).then(|| text.split_off(start))?;
+        Some((Some(name), self.words.schema(&schema)?, value))
     }
 }
 

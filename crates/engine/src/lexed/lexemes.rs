@@ -109,13 +109,7 @@ impl Lexemes {
         for way in self.ways.clone() {
             let outlook = &mut states.completions.outlook;
             let is_nested = outlook.places.is_nested(way.thread.layout);
-            for outcome in outlook.places.points.hypotheses.step(way.thread.hypothesis, byte)? {
-                let hypotheses = &outlook.places.points.hypotheses;
-                let outcome = hypotheses.outcome(outcome);
-                if !hypotheses.is_for(&outcome, is_nested) {
-                    continue;
-                }
-                let Some(thread) = outlook.after(parser, way.thread, outcome, byte)? else { continue };
+            for (outcome, thread) in outlook.after_byte(parser, way.thread, byte)? {
                 if outlook.is_viable_at_once(parser, thread)? == Some(false) {
                     continue;
                 }

@@ -86,6 +86,30 @@ impl Outlook {
         after.value.map(|place| self.thread_at(parser, hypothesis, place)).transpose()
     }
 
+    /// The threads after one more byte, each with the outcome that leads to it. They may have no completion.
+    ///
+    /// # Errors
+    /// If a limit of the lexer or the parser is reached.
+    pub(super) fn after_byte(
+        &mut self,
+        parser: &mut Parser,
+        thread: LexedThread,
+        byte: u8,
+    ) -> Result<Vec<(Outcome, LexedThread)>, EngineError> {
+        let is_nested = self.places.is_nested(thread.layout);
+        let mut threads = Vec::new();
+        for outcome in self.places.points.hypotheses.step(thread.hypothesis, byte)? {
+            let hypotheses = &self.places.points.hypotheses;
+            let outcome = hypotheses.outcome(outcome);
+            if hypotheses.is_for(&outcome, is_nested)
+                && let Some(next) = self.after(parser, thread, outcome, byte)?
+            {
+                threads.push((outcome, next));
+            }
+        }
+        Ok(threads)
+    }
+
     /// The places after a token of a terminal, of any width if it is a newline.
     ///
     /// # Errors

@@ -86,14 +86,8 @@ pub(super) fn origins(
     let Some(config) = states.step_all(parser, states.start(), before)? else { return Ok(Vec::new()) };
     let mut origins = Vec::new();
     for thread in states.configs.threads(config).to_vec() {
-        let is_nested = states.places().is_nested(thread.layout);
-        for outcome in states.places_mut().points.hypotheses.step(thread.hypothesis, last)? {
-            let hypotheses = &states.places().points.hypotheses;
-            let outcome = hypotheses.outcome(outcome);
-            if hypotheses.is_for(&outcome, is_nested)
-                && let Some(next) = states.completions.outlook.after(parser, thread, outcome, last)?
-                && states.completions.is_viable(parser, next)? != Some(false)
-            {
+        for (outcome, next) in states.completions.outlook.after_byte(parser, thread, last)? {
+            if states.completions.is_viable(parser, next)? != Some(false) {
                 origins.push(Origin { ended: outcome.terminal, thread: next });
             }
         }

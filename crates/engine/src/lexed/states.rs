@@ -196,14 +196,7 @@ impl States {
         for index in 0..self.configs.threads(config).len() {
             let thread = self.configs.threads(config)[index];
             let outlook = &mut self.completions.outlook;
-            let is_nested = outlook.places.is_nested(thread.layout);
-            for outcome in outlook.places.points.hypotheses.step(thread.hypothesis, byte)? {
-                let hypotheses = &outlook.places.points.hypotheses;
-                let outcome = hypotheses.outcome(outcome);
-                if !hypotheses.is_for(&outcome, is_nested) {
-                    continue;
-                }
-                let Some(next) = outlook.after(parser, thread, outcome, byte)? else { continue };
+            for (_, next) in outlook.after_byte(parser, thread, byte)? {
                 let is_viable = outlook.is_viable_at_once(parser, next)?;
                 if is_viable != Some(false) {
                     after.push(next);
