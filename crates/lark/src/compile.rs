@@ -48,7 +48,7 @@ pub fn parse_lark(
 }
 
 fn compile(sources: &mut Sources, config: &LarkConfig<'_>, fuel: &Fuel) -> Result<LarkGrammar, Fault> {
-    let definitions = load(sources, config.resolver, fuel)?;
+    let definitions = load(sources, config, fuel)?;
     let named = named_texts(&definitions, fuel)?;
     let rules = translate(&definitions, named, fuel)?;
     let start = start_rule(&rules, &definitions, &config.start)?;

@@ -13,6 +13,7 @@ use maskwright_automata::Fuel;
 use maskwright_syntax::MAX_SOURCE;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::config::{LarkConfig, LarkDialect};
 use crate::error::Fault;
 use crate::import::{self, ImportRequest, Resolver};
 use crate::parser::parse;
@@ -100,12 +101,13 @@ impl Definitions {
 /// number of arguments.
 pub(crate) fn load(
     sources: &mut Sources,
-    resolver: Option<&Resolver<'_>>,
+    config: &LarkConfig<'_>,
     fuel: &Fuel,
 ) -> Result<Definitions, Fault> {
     let mut loader = Loader {
         sources,
-        resolver,
+        resolver: config.resolver,
+        dialect: config.dialect,
         fuel,
         bodies: Vec::new(),
         ignored: Vec::new(),
@@ -151,6 +153,7 @@ struct ImportedFile {
 struct Loader<'a> {
     sources: &'a mut Sources,
     resolver: Option<&'a Resolver<'a>>,
+    dialect: LarkDialect,
     fuel: &'a Fuel,
     bodies: Vec<Tree>,
     ignored: Vec<(String, Span)>,
@@ -180,7 +183,13 @@ impl Loader<'_> {
                         entries.put(Entry { name, parameters: Vec::new(), priority: 0, body: None });
                     }
                 }
-                Statement::Ignore(_) | Statement::Import(_) => {}
+                Statement::Llguidance(span) if self.dialect == LarkDialect::Lark => {
+                    let message = "`%llguidance` stands only in grammars of llguidance's dialect";
+                    return Err(Fault::new(span, message).with_hint(
+                        "read the grammar with the option dialect \"llguidance\", or leave the line out",
+                    ));
+                }
+                Statement::Ignore(_) | Statement::Import(_) | Statement::Llguidance(_) => {}
             }
         }
         for entry in entries.iter().filter(|entry| entry.name.is_terminal) {

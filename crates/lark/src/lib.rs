@@ -11,7 +11,8 @@
 //!
 //! Beyond Lark, `%json {...}` in a rule, or as a rule or terminal of its own, is the texts of that JSON
 //! Schema, and `%json "call.json"` those of the schema in that file. Schemas are read, and must be right,
-//! also where nothing uses them.
+//! also where nothing uses them. From llguidance: `x{2,5}`, `x{2}`, `x{2,}` and `x{,5}`, `@name` for the rule
+//! `start` of a grammar that the caller gave, and in its own dialect `%llguidance {...}`.
 //!
 //! Only recognition counts: aliases, priorities of rules and what shapes trees are read and have no effect.
 //! Which terminals compete, and in which order, is Lark's to the letter, since that is part of the language.

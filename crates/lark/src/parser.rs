@@ -1,5 +1,7 @@
 //! Tokens to statements, by recursive descent. Linear time; recursion is limited by [`MAX_DEPTH`].
 
+use std::collections::BTreeMap;
+
 use maskwright_automata::Fuel;
 use maskwright_grammar::TokenSet;
 
@@ -23,13 +25,19 @@ pub(crate) fn parse(text: &str, source: u32, fuel: &Fuel) -> Result<Vec<Statemen
     let units = tokens.len() as u64;
     fuel.hold(tokens.len() * BY_TOKEN);
     fuel.spend(units).map_err(|error| Fault::fuel(tokens[0].1, error))?;
-    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0 };
+    let mut parser = Parser { tokens: &tokens, at: 0, depth: 0, grammars: BTreeMap::new() };
     let mut statements = Vec::new();
     while parser.at < tokens.len() {
         if !parser.eat(&Token::Newline) {
             statements.push(parser.statement()?);
         }
     }
+    let used = parser.grammars.into_iter().map(|(name, span)| {
+        let start = Name { text: START.to_owned(), span, is_terminal: false };
+        let names = vec![(start, format!("@{name}"))];
+        Statement::Import(Import { span, is_relative: false, path: vec![name], names })
+    });
+    statements.extend(used);
     Ok(statements)
 }
 
@@ -39,11 +47,46 @@ fn token_set(written: &str, span: Span) -> Result<TokenSet, Fault> {
     TokenSet::of_written(written).map_err(|(message, hint)| Fault::new(span, message).with_hint(hint))
 }
 
+/// The rule that `@name` stands for.
+const START: &str = "start";
+
+/// Options of llguidance, and whether they may be on. Those that may change nothing: they are about how
+/// tokens are forced, or allow what Lark allows.
+const OPTIONS: [(&str, bool); 4] = [
+    ("no_forcing", true),
+    ("allow_initial_skip", true),
+    ("allow_invalid_utf8", false),
+    ("ignore_once", false),
+];
+
+/// Reads the options behind `%llguidance`.
+fn llguidance_options(options: &str, span: Span) -> Result<(), Fault> {
+    let options: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(options).map_err(|error| Fault::new(span, format!("the options: {error}")))?;
+    for (name, value) in options {
+        let is_served = OPTIONS.iter().find(|(known, _)| *known == name).map(|&(_, may_be_on)| may_be_on);
+        match (is_served, value.as_bool()) {
+            (Some(_), Some(false)) | (Some(true), Some(true)) => {}
+            (Some(true), None) => {
+                return Err(Fault::new(span, format!("the option \"{name}\" is {value}, not true or false")));
+            }
+            _ => {
+                let known = OPTIONS.map(|(name, _)| name);
+                let message = format!("the option \"{name}\": {value} of llguidance is not served");
+                return Err(Fault::new(span, message).suggesting(&name, known));
+            }
+        }
+    }
+    Ok(())
+}
+
 struct Parser<'t, 's> {
     /// Ends with a newline.
     tokens: &'t [(Token<'s>, Span)],
     at: usize,
     depth: usize,
+    /// The grammars that stand in rules as `@name`, each where it does first.
+    grammars: BTreeMap<String, Span>,
 }
 
 impl<'s> Parser<'_, 's> {
@@ -85,6 +128,11 @@ impl<'s> Parser<'_, 's> {
 
     fn statement(&mut self) -> Result<Statement, Fault> {
         let (token, span) = self.peek();
+        if let Token::Options(options) = token {
+            self.at += 1;
+            self.end_of_line("the end of the line")?;
+            return llguidance_options(options, span).map(|()| Statement::Llguidance(span));
+        }
         let Token::Directive(directive) = token else {
             return self.definition().map(Statement::Define);
         };
@@ -272,6 +320,7 @@ impl<'s> Parser<'_, 's> {
                 let times = self.counts()?;
                 return Ok(Some(self.repeated(atom, times, self.tokens[self.at - 1].1)));
             }
+            Token::Sign('{') if self.begins_counts() => return self.braced(atom).map(Some),
             _ => return Ok(Some(atom)),
         };
         self.at += 1;
@@ -280,6 +329,39 @@ impl<'s> Parser<'_, 's> {
                 .with_hint("put the first into a group: (x?)*"));
         }
         Ok(Some(self.repeated(atom, times, end)))
+    }
+
+    /// Whether a brace with numbers comes, `{n}`, `{n,m}`, `{n,}` or `{,m}`, and not a template's arguments.
+    fn begins_counts(&self) -> bool {
+        matches!(self.peek_second(), Some(Token::Number(_) | Token::Sign(',')))
+    }
+
+    /// The repetition of `atom` whose brace comes.
+    fn braced(&mut self, atom: Tree) -> Result<Tree, Fault> {
+        let start = self.next().1;
+        let min = if self.eat(&Token::Sign(',')) { None } else { Some(self.count()?) };
+        let is_exact = min.is_some() && !self.eat(&Token::Sign(','));
+        let max = match self.peek().0 {
+            Token::Number(_) if !is_exact => Some(self.count()?),
+            _ => None,
+        };
+        let end = self.expect('}', "a number of repetitions or `}`")?;
+        let min = min.unwrap_or_default();
+        let times = match max {
+            _ if is_exact => Times::Exactly(min),
+            Some(max) if max < min => {
+                return Err(Fault::new(start.to(end), format!("{min} to {max} repetitions"))
+                    .with_hint("the greater number stands last"));
+            }
+            Some(max) => Times::Between(min, max),
+            None => {
+                let span = atom.span.to(end);
+                let least = self.repeated(atom.clone(), Times::Exactly(min), end);
+                let more = self.repeated(atom, Times::Star, end);
+                return Ok(Tree { span, node: Node::Sequence(vec![least, more]) });
+            }
+        };
+        Ok(self.repeated(atom, times, end))
     }
 
     fn repeated(&self, atom: Tree, times: Times, end: Span) -> Tree {
@@ -328,7 +410,7 @@ impl<'s> Parser<'_, 's> {
         let node = match token {
             Token::Rule(_) | Token::Terminal(_) => {
                 let name = self.name("a name")?;
-                if !name.is_terminal && self.eat(&Token::Sign('{')) {
+                if !name.is_terminal && !self.begins_counts() && self.eat(&Token::Sign('{')) {
                     return self.instance(name).map(Some);
                 }
                 Node::Symbol(Symbol { name, target: None })
@@ -369,6 +451,12 @@ impl<'s> Parser<'_, 's> {
                 } else {
                     Schema::Text(text.into())
                 })
+            }
+            Token::Grammar(name) => {
+                self.at += 1;
+                self.grammars.entry(name.to_owned()).or_insert(span);
+                let name = Name { text: format!("@{name}"), span, is_terminal: false };
+                Node::Symbol(Symbol { name, target: None })
             }
             Token::Special(name) => {
                 self.at += 1;

@@ -35,6 +35,10 @@ pub(crate) enum Token<'s> {
     Directive(&'s str),
     /// `%json` and the JSON value behind it, as written: an object, or a string.
     Json(&'s str),
+    /// `%llguidance` and the JSON object behind it, as written.
+    Options(&'s str),
+    /// `@name`: a grammar that the caller gave.
+    Grammar(&'s str),
     /// `<name>` or `<[ids]>`: a token of the vocabulary, as written.
     Special(&'s str),
     /// `|`, on the same or on a following line.
@@ -59,6 +63,8 @@ impl Token<'_> {
             Token::Number(number) => format!("the number {number}"),
             Token::Directive(name) => format!("`%{name}`"),
             Token::Json(_) => "`%json`".to_owned(),
+            Token::Options(_) => "`%llguidance`".to_owned(),
+            Token::Grammar(name) => format!("`@{name}`"),
             Token::Special(name) => format!("the token {name}"),
             Token::Or => "`|`".to_owned(),
             Token::Newline => "the end of the line".to_owned(),
@@ -145,6 +151,15 @@ impl<'s> Scanner<'s> {
             '/' => return self.regexp(),
             '%' => return self.directive(),
             '<' => return self.special(),
+            '@' => {
+                let name = &self.rest()[1..];
+                let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+                let name = &name[..name.find(|c| !is_of_name(c)).unwrap_or(name.len())];
+                if !name.is_empty() {
+                    self.at += 1 + name.len();
+                    return Ok(Token::Grammar(name));
+                }
+            }
             'a'..='z' | 'A'..='Z' | '_' => return self.name(),
             '0'..='9' | '+' | '-' => {
                 let digits = self.rest()[1..].bytes().take_while(u8::is_ascii_digit).count();
@@ -242,7 +257,10 @@ impl<'s> Scanner<'s> {
             return Ok(Token::Directive(name));
         }
         if name == "json" {
-            return self.json(start);
+            return self.json(start).map(Token::Json);
+        }
+        if name == "llguidance" {
+            return self.json(start).map(Token::Options);
         }
         let all = DIRECTIVES.map(|name| format!("%{name}")).join(", ");
         let message = format!("`%{name}` is no directive, there are {all}, and in rules %json");
@@ -262,11 +280,17 @@ impl<'s> Scanner<'s> {
         ))
     }
 
-    /// The schema behind `%json`, which begins at `start`.
-    fn json(&mut self, start: usize) -> Result<Token<'s>, Fault> {
+    /// The JSON behind `%json` or `%llguidance`, which begins at `start`.
+    fn json(&mut self, start: usize) -> Result<&'s str, Fault> {
+        let is_schema = self.text[start..].starts_with("%json");
         self.skip_blanks();
         let value_start = self.at;
         let rest = self.rest();
+        if !is_schema && !rest.starts_with('{') {
+            return Err(self
+                .fault(start, "`%llguidance` without options behind it")
+                .with_hint("write `%llguidance {}`, the JSON object of options"));
+        }
         if !rest.starts_with(['{', '"']) {
             return Err(self.fault(start, "`%json` without a JSON Schema behind it").with_hint(
                 "write the schema, `%json {\"type\": \"object\"}`, or its file, `%json \"schema.json\"`",
@@ -276,14 +300,15 @@ impl<'s> Scanner<'s> {
         match values.next() {
             Some(Ok(_)) => {
                 self.at += values.byte_offset();
-                Ok(Token::Json(&self.text[value_start..self.at]))
+                Ok(&self.text[value_start..self.at])
             }
             error => {
                 let message = match error {
                     Some(Err(error)) => error.to_string(),
                     _ => "it has no end".to_owned(),
                 };
-                Err(self.fault(start, format!("the schema behind `%json` is not JSON: {message} of it")))
+                let what = if is_schema { "the schema behind `%json` is" } else { "the options are" };
+                Err(self.fault(start, format!("{what} not JSON: {message} of it")))
             }
         }
     }

@@ -131,6 +131,8 @@ pub(crate) enum Statement {
     Ignore(Tree),
     Declare(Vec<Name>),
     Import(Import),
+    /// `%llguidance {...}`, whose options change nothing that is read here.
+    Llguidance(Span),
 }
 
 impl Tree {

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-pub use maskwright_lark::{Indentation, LexerKind, Tabs, builtin_names};
+pub use maskwright_lark::{Indentation, LarkDialect, LexerKind, Tabs, builtin_names};
 
 /// What a grammar without a file is called in messages.
 pub(crate) const NAMELESS: &str = "grammar.lark";
@@ -42,6 +42,8 @@ pub struct LarkOptions {
     pub start: String,
     /// Which terminals are considered at a point of the text.
     pub lexer: LexerKind,
+    /// Whose dialect the grammar is in.
+    pub dialect: LarkDialect,
     /// The terminals that make indentation part of the grammar.
     pub indentation: Option<Indentation>,
     /// How JSON Schemas in the grammar (`%json`) are read. What cannot be enforced is an error, strict or
@@ -52,6 +54,8 @@ pub struct LarkOptions {
     /// or here if it has none.
     #[serde(skip)]
     pub import_paths: Vec<PathBuf>,
+    /// Grammars that are found before any file, by name. `@name` stands for the rule `start` of one.
+    pub grammars: BTreeMap<String, String>,
 }
 
 impl Default for LarkOptions {
@@ -59,9 +63,11 @@ impl Default for LarkOptions {
         LarkOptions {
             start: "start".to_owned(),
             lexer: LexerKind::default(),
+            dialect: LarkDialect::default(),
             indentation: None,
             schemas: SchemaConfig::default(),
             import_paths: Vec::new(),
+            grammars: BTreeMap::new(),
         }
     }
 }
@@ -93,6 +99,7 @@ pub(crate) fn parse(
     let config = LarkConfig {
         start: options.start.clone(),
         lexer: options.lexer,
+        dialect: options.dialect,
         indentation: options.indentation.clone(),
         schemas: options.schemas,
         special: special.clone(),
@@ -137,6 +144,9 @@ fn resolve(
     file: Option<&Path>,
     options: &LarkOptions,
 ) -> Option<ImportedGrammar> {
+    if let Some(text) = options.grammars.get(request.path) {
+        return Some(ImportedGrammar { name: request.path.to_owned(), text: text.clone() });
+    }
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(&path).ok()?;
         Some(ImportedGrammar { name: path.to_string_lossy().into_owned(), text })

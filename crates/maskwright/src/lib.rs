@@ -42,6 +42,7 @@
 //! * `tokenizers`: `Tokenizer::from_file`, `from_json` and `from_gguf`.
 //! * `tiktoken`: `Tokenizer::from_tiktoken`, with OpenAI's encodings inside.
 
+pub mod bindings;
 mod check;
 mod compiled;
 mod compiler;

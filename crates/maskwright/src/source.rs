@@ -51,20 +51,20 @@ const NAMELESS: &str = "grammar.gbnf";
 /// ```
 #[derive(Clone, Debug)]
 pub struct GrammarSource {
-    notation: Notation,
+    pub(crate) notation: Notation,
     file: Option<PathBuf>,
-    documents: SchemaDocuments,
+    pub(crate) documents: SchemaDocuments,
     /// What the files have that the source refers to, so that none is read; `None` if that is not known yet.
     /// Of a schema that is in `documents`, and this is empty.
-    imports: Option<Arc<Imports>>,
+    pub(crate) imports: Option<Arc<Imports>>,
     /// Whether strings are also read with the special tokens that they name.
-    has_special_tokens: bool,
+    pub(crate) has_special_tokens: bool,
     /// The rules whose texts sessions tell.
-    captures: Vec<String>,
+    pub(crate) captures: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-enum Notation {
+pub(crate) enum Notation {
     Regex {
         pattern: String,
         dialect: Dialect,
@@ -747,6 +747,17 @@ impl GrammarSource {
         let SavedSource { notation, file, documents, imports, has_special_tokens, captures } = saved;
         let (documents, imports) = (documents.into(), Some(Arc::new(imports)));
         Ok(GrammarSource { notation, file, documents, imports, has_special_tokens, captures })
+    }
+
+    /// Whether it was read without other documents and files than its options have.
+    pub(crate) fn is_all_in_text(&self) -> bool {
+        let own = match &self.notation {
+            Notation::Lark { options, .. } => Some(&options.grammars),
+            _ => None,
+        };
+        let mut imports = self.imports.iter().flat_map(|imports| imports.keys());
+        self.documents.known().is_empty()
+            && imports.all(|(_, path)| own.is_some_and(|own| own.contains_key(path)))
     }
 
     /// Whether the rules were written by a person, and may be regular where a terminal would be faster.

@@ -50,6 +50,11 @@ impl Documents {
         self.base = uri.into();
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_uri.is_empty()
+    }
+
     /// Approximate memory, in bytes.
     pub fn memory_usage(&self) -> usize {
         /// A value of a document, with its place in an array or object.

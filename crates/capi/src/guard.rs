@@ -1,0 +1,20 @@
+//! Calls that must not unwind into C.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use maskwright::{Error, ErrorKind};
+
+/// What `call` returns; a panic is an error.
+pub(crate) fn caught<T>(call: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // What a call that panicked has left behind is not used again: its object is broken, or not made.
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(Error::message(ErrorKind::Internal, format!("a bug in Maskwright, please report it: {text}")))
+    })
+}
+
+/// The error for what a call was given.
+pub(crate) fn argument(message: impl Into<String>) -> Error {
+    Error::message(ErrorKind::Argument, message)
+}

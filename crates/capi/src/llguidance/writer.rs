@@ -1,0 +1,141 @@
+//! A session as programs for llguidance expect it, which matchers and constraints share.
+
+use std::sync::Arc;
+
+use maskwright::{Error, ErrorKind, Matcher, TokenId, mask_contains, mask_words};
+
+use super::tokenizer::Shared;
+use crate::guard::argument;
+
+/// The tokens so far, and which may come next.
+#[derive(Clone)]
+pub(super) struct Writer {
+    matcher: Matcher,
+    tokenizer: Arc<Shared>,
+    /// The mask of here; none before it is asked for.
+    mask: Option<Arc<[u32]>>,
+    /// What ended the text, where a limit on work did.
+    ended_by: Option<String>,
+}
+
+impl Writer {
+    pub(super) fn new(matcher: Matcher, tokenizer: Arc<Shared>) -> Writer {
+        Writer { matcher, tokenizer, mask: None, ended_by: None }
+    }
+
+    pub(super) fn n_words(&self) -> usize {
+        mask_words(self.tokenizer.n_vocab())
+    }
+
+    /// The tokens that may come next; those that end the text where it has ended.
+    ///
+    /// # Errors
+    /// If a bug was met. Limits end the text instead.
+    pub(super) fn mask(&mut self) -> Result<Arc<[u32]>, Error> {
+        if let Some(mask) = &self.mask {
+            return Ok(mask.clone());
+        }
+        let mut words = vec![0; self.n_words()];
+        if self.ended_by.is_some() {
+            self.only_ends(&mut words);
+        } else if let Err(error) = self.matcher.fill_mask(&mut words) {
+            if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Argument) {
+                return Err(error);
+            }
+            self.ended_by = Some(error.to_string());
+            self.only_ends(&mut words);
+        }
+        let mask: Arc<[u32]> = words.into();
+        self.mask = Some(mask.clone());
+        Ok(mask)
+    }
+
+    fn only_ends(&self, words: &mut [u32]) {
+        for id in self.tokenizer.compiler.tokenizer().eos_token_ids() {
+            words[id.index() / 32] |= 1 << (id.0 % 32);
+        }
+    }
+
+    /// What ended the text for lack of work.
+    pub(super) fn ended_by(&self) -> Option<&str> {
+        self.ended_by.as_deref()
+    }
+
+    /// Whether nothing may follow but a token that ends the text.
+    ///
+    /// # Errors
+    /// As [`mask`](Writer::mask).
+    pub(super) fn is_stopped(&mut self) -> Result<bool, Error> {
+        if self.ended_by.is_some() || self.matcher.is_terminated() {
+            return Ok(true);
+        }
+        if !self.matcher.is_accepting() {
+            return Ok(false);
+        }
+        let ends = self.tokenizer.compiler.tokenizer().eos_token_ids().to_vec();
+        if ends.is_empty() {
+            return Ok(self.matcher.state()?.next.is_empty());
+        }
+        let mask = self.mask()?;
+        let n_allowed: u32 = mask.iter().map(|word| word.count_ones()).sum();
+        let n_ends = ends.iter().filter(|&&id| mask_contains(&mask, id)).count();
+        Ok(n_allowed as usize == n_ends)
+    }
+
+    pub(super) fn is_accepting(&self) -> bool {
+        self.ended_by.is_some() || self.matcher.is_accepting()
+    }
+
+    /// Accepts a token.
+    ///
+    /// # Errors
+    /// If it is refused.
+    pub(super) fn consume(&mut self, id: u32) -> Result<(), Error> {
+        let token = TokenId(id);
+        let has_ended = self.ended_by.is_some() || self.matcher.is_terminated();
+        if has_ended && self.tokenizer.is_end(token) {
+            return Ok(());
+        }
+        if has_ended {
+            return Err(argument(format!("token {id} after the end of the text")));
+        }
+        if !self.matcher.accept_token(token)? {
+            let why = match (id as usize) < self.tokenizer.n_vocab() {
+                true => self.matcher.explain(token)?,
+                false => format!("there are {} tokens", self.tokenizer.n_vocab()),
+            };
+            return Err(argument(format!("token {id} is not allowed: {why}")));
+        }
+        self.mask = None;
+        Ok(())
+    }
+
+    /// How many tokens would be accepted.
+    pub(super) fn validate(&self, ids: &[u32]) -> Result<usize, Error> {
+        if self.ended_by.is_some() {
+            return Ok(ids.iter().take_while(|&&id| self.tokenizer.is_end(TokenId(id))).count());
+        }
+        self.matcher.validate_tokens(&ids.iter().map(|&id| TokenId(id)).collect::<Vec<_>>())
+    }
+
+    /// The tokens that must come next, without those that end the text.
+    pub(super) fn forced(&self) -> Vec<TokenId> {
+        if self.ended_by.is_some() {
+            return Vec::new();
+        }
+        // Without them the model writes by itself.
+        let forced = self.matcher.forced_tokens(|bytes| self.tokenizer.encode(bytes)).unwrap_or_default();
+        forced.into_iter().take_while(|&id| !self.tokenizer.is_end(id)).collect()
+    }
+
+    pub(super) fn rollback(&mut self, n_tokens: usize) -> Result<(), Error> {
+        self.matcher.rollback(n_tokens)?;
+        (self.mask, self.ended_by) = (None, None);
+        Ok(())
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.matcher.reset();
+        (self.mask, self.ended_by) = (None, None);
+    }
+}

@@ -1,0 +1,229 @@
+//! Tokenizers of `maskwright.h`.
+
+use std::ffi::c_char;
+
+use maskwright::{Error, TokenId, Tokenizer, TokenizerOptions};
+use serde_json::Value;
+
+use super::{ErrorInfo, Status, error::report};
+use crate::guard::argument;
+use crate::pointers::{Opaque, free, get, give, items, optional_text, put, put_tokens};
+
+/// A model's tokens, and how it cuts text.
+pub struct MwTokenizer {
+    _opaque: [u8; 0],
+}
+
+impl Opaque for MwTokenizer {
+    type Inner = Tokenizer;
+    const NAME: &'static str = "tokenizer";
+}
+
+/// The bytes of a token are its name; it never matches as text.
+pub const MW_TOKEN_SPECIAL: u8 = 1;
+/// The token ends a text.
+pub const MW_TOKEN_ENDS_TEXT: u8 = 2;
+
+/// The options of a tokenizer file: `{"eos_token_ids": [2], "vocab_size": 128256}`.
+fn options(given: Option<&str>) -> Result<TokenizerOptions, Error> {
+    let mut options = TokenizerOptions::default();
+    let given = given.unwrap_or("{}");
+    let wrong = |what: &str| argument(format!("the options of a tokenizer: {what}"));
+    let given: serde_json::Map<String, Value> =
+        serde_json::from_str(given).map_err(|error| wrong(&error.to_string()))?;
+    for (name, value) in given {
+        match &*name {
+            "eos_token_ids" => {
+                let ids: Vec<u32> = serde_json::from_value(value)
+                    .map_err(|error| wrong(&format!("eos_token_ids are ids: {error}")))?;
+                options.eos_token_ids = Some(ids.into_iter().map(TokenId).collect());
+            }
+            "vocab_size" => {
+                let size = value.as_u64().and_then(|size| usize::try_from(size).ok());
+                options.vocab_size = Some(size.ok_or_else(|| wrong("vocab_size is no number"))?);
+            }
+            _ => return Err(wrong(&format!("there is no {name}, but eos_token_ids and vocab_size"))),
+        }
+    }
+    Ok(options)
+}
+
+/// Reads the tokenizer of a model: a Hugging Face `tokenizer.json`, or a GGUF file if its name ends so.
+///
+/// `options`: JSON, `{"eos_token_ids": [...], "vocab_size": n}` where the files are wrong, or NULL. Result:
+/// `tokenizer`, to be freed with `mw_tokenizer_free`. May be called from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_from_file(
+    path: *const c_char,
+    options: *const c_char,
+    tokenizer: *mut *mut MwTokenizer,
+    error: *mut *mut ErrorInfo,
+) -> Status {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let (path, given) =
+            unsafe { (crate::pointers::text(path, "the path")?, optional_text(options, "the options")?) };
+        let made = from_file(path, &self::options(given)?)?;
+        // SAFETY: as above.
+        unsafe { put(tokenizer, give(made), "where to put the tokenizer") }
+    };
+    // SAFETY: as above.
+    unsafe { report(error, call) }
+}
+
+#[cfg(feature = "tokenizers")]
+fn from_file(path: &str, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
+    let path = std::path::Path::new(path);
+    match path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")) {
+        true => Tokenizer::from_gguf(path, options),
+        false => Tokenizer::from_file(path, options),
+    }
+}
+
+#[cfg(feature = "tokenizers")]
+fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, Error> {
+    Tokenizer::from_json(json, options)
+}
+
+#[cfg(not(feature = "tokenizers"))]
+fn no_encoders() -> Error {
+    argument(
+        "this library was built without the encoders that tokenizer files need; use mw_tokenizer_from_tokens",
+    )
+}
+
+#[cfg(not(feature = "tokenizers"))]
+fn from_file(_: &str, _: &TokenizerOptions) -> Result<Tokenizer, Error> {
+    Err(no_encoders())
+}
+
+#[cfg(not(feature = "tokenizers"))]
+fn from_json(_: &[u8], _: &TokenizerOptions) -> Result<Tokenizer, Error> {
+    Err(no_encoders())
+}
+
+/// Reads the text of a Hugging Face `tokenizer.json`. As `mw_tokenizer_from_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_from_json(
+    json: *const u8,
+    n_bytes: usize,
+    options: *const c_char,
+    tokenizer: *mut *mut MwTokenizer,
+    error: *mut *mut ErrorInfo,
+) -> Status {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let (json, given) =
+            unsafe { (items(json, n_bytes, "the JSON")?, optional_text(options, "the options")?) };
+        let made = from_json(json, &self::options(given)?)?;
+        // SAFETY: as above.
+        unsafe { put(tokenizer, give(made), "where to put the tokenizer") }
+    };
+    // SAFETY: as above.
+    unsafe { report(error, call) }
+}
+
+/// A tokenizer of `n_tokens` tokens: their bytes one after the other, the length of each, and for each the
+/// flags MW_TOKEN_SPECIAL and MW_TOKEN_ENDS_TEXT (`flags` may be NULL: all are text). An empty token never
+/// matches. Text is cut greedily. As `mw_tokenizer_from_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_from_tokens(
+    bytes: *const u8,
+    lengths: *const u32,
+    flags: *const u8,
+    n_tokens: usize,
+    tokenizer: *mut *mut MwTokenizer,
+    error: *mut *mut ErrorInfo,
+) -> Status {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let lengths = unsafe { items(lengths, n_tokens, "the lengths") }?;
+        let n_bytes = lengths.iter().map(|&length| length as usize).sum();
+        // SAFETY: as above.
+        let mut bytes = unsafe { items(bytes, n_bytes, "the bytes") }?;
+        let flags = match flags.is_null() {
+            true => &[],
+            // SAFETY: as above.
+            false => unsafe { items(flags, n_tokens, "the flags") }?,
+        };
+        let with = |flag: u8| {
+            let ids = flags.iter().enumerate().filter(move |(_, flags)| *flags & flag != 0);
+            ids.map(|(id, _)| TokenId(id as u32)).collect::<Vec<_>>()
+        };
+        let mut tokens = Vec::with_capacity(n_tokens);
+        for &length in lengths {
+            let (token, rest) = bytes.split_at(length as usize);
+            tokens.push(token.to_vec());
+            bytes = rest;
+        }
+        let (ends, special) = (with(MW_TOKEN_ENDS_TEXT), with(MW_TOKEN_SPECIAL));
+        let made = Tokenizer::from_tokens_with_special(tokens, &ends, &special)?;
+        // SAFETY: as above.
+        unsafe { put(tokenizer, give(made), "where to put the tokenizer") }
+    };
+    // SAFETY: as above.
+    unsafe { report(error, call) }
+}
+
+/// Frees a tokenizer; NULL is nothing to free. Compilers made of it go on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_free(tokenizer: *mut MwTokenizer) {
+    // SAFETY: the caller's promise.
+    unsafe { free(tokenizer) };
+}
+
+/// How many tokens there are: the width of the model's logits. 0 for NULL. May be called from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_n_vocab(tokenizer: *const MwTokenizer) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { get(tokenizer) }.map_or(0, Tokenizer::n_vocab)
+}
+
+/// How many 32-bit words a mask has: bit `id % 32` of word `id / 32` is the token's. 0 for NULL. May be called
+/// from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_mask_words(tokenizer: *const MwTokenizer) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { get(tokenizer) }.map_or(0, |tokenizer| maskwright::mask_words(tokenizer.n_vocab()))
+}
+
+/// The bytes that a token stands for, which live as long as the tokenizer; NULL for one that is no text, and
+/// for ids without a token. `n_bytes`: how many there are; may be NULL. May be called from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_token_bytes(
+    tokenizer: *const MwTokenizer,
+    id: u32,
+    n_bytes: *mut usize,
+) -> *const u8 {
+    // SAFETY: the caller's promise.
+    let tokenizer = unsafe { get(tokenizer) };
+    let bytes = tokenizer.ok().and_then(|tokenizer| tokenizer.token_bytes(TokenId(id)));
+    if !n_bytes.is_null() {
+        // SAFETY: it is not NULL, and the caller's promise.
+        unsafe { n_bytes.write(bytes.map_or(0, <[u8]>::len)) };
+    }
+    bytes.map_or(std::ptr::null(), <[u8]>::as_ptr)
+}
+
+/// Cuts a text, special tokens not among its tokens. Writes at most `capacity` ids, and to `n_ids` how many
+/// the text has. May be called from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mw_tokenizer_encode(
+    tokenizer: *const MwTokenizer,
+    text: *const u8,
+    n_bytes: usize,
+    ids: *mut u32,
+    capacity: usize,
+    n_ids: *mut usize,
+    error: *mut *mut ErrorInfo,
+) -> Status {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let (tokenizer, text) = unsafe { (get(tokenizer)?, items(text, n_bytes, "the text")?) };
+        let tokens = tokenizer.encode_bytes(text)?;
+        // SAFETY: as above.
+        unsafe { put(n_ids, put_tokens(&tokens, ids, capacity)?, "where to put the number of ids") }
+    };
+    // SAFETY: as above.
+    unsafe { report(error, call) }
+}
