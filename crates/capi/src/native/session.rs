@@ -152,7 +152,7 @@ pub unsafe extern "C" fn mw_session_clone(
     unsafe { with(session, error, work) }
 }
 
-/// Makes later calls of this session end with `MW_CANCELLED` once `cancel` is cancelled; NULL: no more.
+/// Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL: no more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_cancel_with(
     session: *mut MwSession,
@@ -241,14 +241,10 @@ pub unsafe extern "C" fn mw_fill_masks(
             jobs.push((unsafe { get_mut(session) }?, row, Ok(())));
         }
         fill_all(&mut jobs, n_threads);
-        if !statuses.is_null() {
-            // SAFETY: as above.
-            let statuses = unsafe { items_mut(statuses, n, "the statuses") }?;
-            for (status, (.., result)) in statuses.iter_mut().zip(&jobs) {
-                let result = result.clone();
-                // SAFETY: there is no error to write.
-                *status = unsafe { report(std::ptr::null_mut(), || result) };
-            }
+        for (at, (.., result)) in jobs.iter().enumerate().filter(|_| !statuses.is_null()) {
+            let result = result.clone();
+            // SAFETY: as above; there is no error to write.
+            unsafe { put(statuses.add(at), report(std::ptr::null_mut(), || result), "the statuses") }?;
         }
         jobs.into_iter().try_for_each(|(.., result)| result)
     };
