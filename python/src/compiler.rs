@@ -434,10 +434,12 @@ impl Compiler {
     /// imports are looked for.
     ///
     /// * `start`: the start rule.
-    /// * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by
+    /// * `lexer`: "contextual" (the default of Lark's dialect) considers only the terminals that the parser can accept at that point, by
     ///   maximal munch and priorities. "basic" considers all terminals, like Lark's basic lexer.
     ///   "dynamic_complete" uses no lexer: the text is split in any way that the rules allow, as with Lark's
-    ///   Earley parser.
+    ///   Earley parser. It is the default of llguidance's dialect.
+    /// * `dialect`: "lark" or "llguidance", which is Lark's with `%llguidance {}` as a first line; there a
+    ///   terminal is all that its pattern can match.
     /// * `indentation`: with "python", the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce
     ///   `_INDENT` and `_DEDENT`, as with Lark's PythonIndenter. For other names: a dict with any of the keys
     ///   "newline", "indent", "dedent", "open", "close" (both lists of brackets) and "tab_len", or an
@@ -457,16 +459,17 @@ impl Compiler {
     /// Warns (GrammarWarning) as `compile_gbnf` does.
     ///
     /// Raises GrammarError, with line, column and a hint, if the grammar is wrong or no text fits it.
-    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=Text::new("contextual"), indentation=None, import_paths=List::default(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), special_tokens_in_text=Flag(false), capture=List::default(), cancel=None, **unknown))]
+    #[pyo3(signature = (grammar, *, start=Text::new("start"), lexer=None, dialect=Text::new("lark"), indentation=None, import_paths=List::default(), property_order=Text::new("schema"), whitespace=None, max_whitespace=None, numbers=Text::new("plain"), special_tokens_in_text=Flag(false), capture=List::default(), cancel=None, **unknown))]
     #[pyo3(
-        text_signature = "($self, grammar, *, start='start', lexer='contextual', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', special_tokens_in_text=False, capture=(), cancel=None)"
+        text_signature = "($self, grammar, *, start='start', lexer=None, dialect='lark', indentation=None, import_paths=(), property_order='schema', whitespace='flexible', max_whitespace=None, numbers='plain', special_tokens_in_text=False, capture=(), cancel=None)"
     )]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments of a Python function")]
     fn compile_lark(
         this: &Bound<'_, Compiler>,
         grammar: GrammarText,
         start: Text<OfGrammar>,
-        lexer: Text<OfCall>,
+        lexer: Option<Text<OfCall>>,
+        dialect: Text<OfCall>,
         indentation: Option<&Bound<'_, PyAny>>,
         import_paths: List<FilePath<OfGrammar>>,
         property_order: Text<OfCall>,
@@ -479,7 +482,7 @@ impl Compiler {
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<CompiledGrammar> {
         refuse_unknown(&this.get_type(), "compile_lark", unknown)?;
-        let mut options = lark::options(&lexer, indentation, import_paths)?;
+        let mut options = lark::options(lexer.as_deref(), &dialect, indentation, import_paths)?;
         options.start = start.0;
         options.schemas = schema::config(
             &property_order,
@@ -687,6 +690,14 @@ impl CompiledGrammar {
     fn serialize<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let saved = detached(py, || self.grammar.serialize())?.or_raise()?;
         Ok(PyBytes::new(py, &saved))
+    }
+
+    /// The grammar as a text for programs that hand Lark to the C library with llguidance's functions: the
+    /// field `grammar` of llama-server, if it was built with that library. Only that library reads it.
+    ///
+    /// Raises GrammarError if the grammar needs other documents or files, or indentation other than Python's.
+    fn to_llguidance(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || self.grammar.to_llguidance())?.or_raise()
     }
 
     /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's

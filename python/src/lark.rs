@@ -1,6 +1,6 @@
 //! The arguments of `Compiler.compile_lark` that say how a text becomes tokens.
 
-use maskwright::lark::{Indentation, LarkOptions, LexerKind, Tabs};
+use maskwright::lark::{Indentation, LarkDialect, LarkOptions, LexerKind, Tabs};
 use pyo3::prelude::*;
 
 use crate::arguments::{FilePath, List, OfGrammar};
@@ -8,16 +8,25 @@ use crate::errors::invalid;
 
 /// The options with a lexer by name, indentation and the folders of imports.
 pub(crate) fn options(
-    lexer: &str,
+    lexer: Option<&str>,
+    dialect: &str,
     indentation: Option<&Bound<'_, PyAny>>,
     import_paths: List<FilePath<OfGrammar>>,
 ) -> PyResult<LarkOptions> {
     let mut options = LarkOptions::default();
-    options.lexer = match lexer {
-        "contextual" => LexerKind::Contextual,
-        "basic" => LexerKind::Basic,
-        "dynamic_complete" => LexerKind::DynamicComplete,
+    options.dialect = match dialect {
+        "lark" => LarkDialect::Lark,
+        "llguidance" => LarkDialect::Llguidance,
         other => {
+            return Err(invalid(format!("dialect is {other:?}, expected \"lark\" or \"llguidance\"")));
+        }
+    };
+    options.lexer = match lexer {
+        None if options.dialect == LarkDialect::Llguidance => LexerKind::DynamicComplete,
+        None | Some("contextual") => LexerKind::Contextual,
+        Some("basic") => LexerKind::Basic,
+        Some("dynamic_complete") => LexerKind::DynamicComplete,
+        Some(other) => {
             return Err(invalid(format!(
                 "lexer is {other:?}, expected \"contextual\", \"basic\" or \"dynamic_complete\""
             )));

@@ -2,6 +2,7 @@
 //!
 //! * `audit`: licences and sources of all dependencies.
 //! * `bench`: benchmarks beside peers.
+//! * `c-library`: the C libraries, built and installed with headers.
 //! * `conformance`: MaskBench and the official JSON Schema suite; `conformance DIR --misses` lists the
 //!   misses.
 //! * `experiment`: the campaigns of `research/campaigns`; `experiment tools` and `experiment calls`, which
@@ -17,6 +18,7 @@
 
 mod audit;
 mod bench;
+mod c_library;
 mod commands;
 mod conformance;
 mod examples;
@@ -51,6 +53,8 @@ enum Task {
     /// Measure our engine beside its peers.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Build the C libraries and install them with their headers.
+    CLibrary(c_library::Arguments),
     /// Replay MaskBench and the official JSON Schema suite, in both property orders.
     Conformance {
         /// The folder that holds `maskbench` or `json-schema-test-suite`.
@@ -121,6 +125,7 @@ fn main() -> ExitCode {
 fn run(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Audit => audit::run_deny(),
+        Task::CLibrary(arguments) => c_library::install_as(&arguments),
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_experiment(&arguments),

@@ -109,6 +109,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["maskwright", "maskwright-decode", "maskwright-models", "maskwright-syntax", "maskwright-trace"],
     ),
     ("maskwright-python", &["maskwright", "maskwright-decode", "maskwright-trace"]),
+    ("maskwright-capi", &["maskwright"]),
     (
         "maskwright-oracle",
         &[

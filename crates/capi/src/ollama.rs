@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char, c_int};
 use maskwright::{CompileOptions, Compiler, Error, GrammarSource, Matcher, TokenId, Tokenizer, mask_words};
 
 use crate::guard::{argument, caught};
-use crate::pointers::{Opaque, c_text, free, get, get_mut, give, items, items_mut, put};
+use crate::pointers::{Opaque, c_text, free, get, get_mut, give_to, items, items_mut, place, put};
 
 /// The largest vocabulary and the longest schema, in bytes.
 const MAX_VOCAB: i32 = 1 << 20;
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn ollama_constraint_model_new(
         let stops = stops.iter().map(stop).collect::<Result<Vec<TokenId>, Error>>()?;
         let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &stops)?);
         // SAFETY: as above.
-        unsafe { put(model, give(compiler), "where to put the model") }
+        unsafe { give_to(model, compiler, "where to put the model") }
     })
 }
 
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn ollama_constraint_matcher_new(
         let schema = GrammarSource::json_schema(schema, Default::default());
         let grammar = compiler.compile(&schema, &CompileOptions::default())?;
         // SAFETY: as above.
-        unsafe { put(matcher, give(grammar.matcher()), "where to put the matcher") }
+        unsafe { give_to(matcher, grammar.matcher(), "where to put the matcher") }
     })
 }
 
@@ -190,8 +190,9 @@ pub unsafe extern "C" fn ollama_constraint_matcher_accept(
         let n_vocab = matcher.grammar().vocabulary().n_vocab();
         let id = u32::try_from(token_id).ok().filter(|&id| (id as usize) < n_vocab);
         let id = id.ok_or_else(|| argument(format!("the token {token_id} is outside of the vocabulary")))?;
-        let is_accepted = c_int::from(matcher.accept_token(TokenId(id))?);
         // SAFETY: as above.
-        unsafe { put(accepted, is_accepted, "where to put whether the token is accepted") }
+        let to = unsafe { place(accepted, "where to put whether the token is accepted") }?;
+        to.write(c_int::from(matcher.accept_token(TokenId(id))?));
+        Ok(())
     })
 }

@@ -1,6 +1,7 @@
 //! Pointers of C as references, and objects that C holds.
 
 use std::ffi::{CStr, CString, c_char};
+use std::mem::MaybeUninit;
 
 use maskwright::{Error, TokenId};
 
@@ -134,16 +135,39 @@ pub(crate) unsafe fn items_mut<'a, T>(pointer: *mut T, n: usize, what: &str) -> 
     Ok(unsafe { std::slice::from_raw_parts_mut(pointer, n) })
 }
 
-/// Writes a result.
+/// Where a result goes. Ask for it before the work is done: a call that fails changes nothing.
 ///
 /// # Safety
-/// The pointer is NULL or leads to memory for one value.
-pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, what: &str) -> Result<(), Error> {
+/// The pointer is NULL or leads to memory for one value, which nobody else uses while the reference lives.
+pub(crate) unsafe fn place<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut MaybeUninit<T>, Error> {
     if pointer.is_null() || !pointer.is_aligned() {
         return Err(argument(format!("{what} is NULL")));
     }
     // SAFETY: it is not NULL, aligned, and the caller's promise.
-    unsafe { pointer.write(value) };
+    Ok(unsafe { &mut *pointer.cast::<MaybeUninit<T>>() })
+}
+
+/// Writes a result.
+///
+/// # Safety
+/// As [`place`].
+pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, what: &str) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe { place(pointer, what) }?.write(value);
+    Ok(())
+}
+
+/// Gives an object to C, where the pointer says. Without a place the object is dropped.
+///
+/// # Safety
+/// As [`place`].
+pub(crate) unsafe fn give_to<O: Opaque>(
+    pointer: *mut *mut O,
+    value: O::Inner,
+    what: &str,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe { place(pointer, what) }?.write(give(value));
     Ok(())
 }
 

@@ -11,7 +11,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use maskwright_automata::Fuel;
 use maskwright_grammar::{Expr, ExprId};
-use maskwright_lark::{LarkConfig, LarkDialect, LarkGrammar, LexerKind, SyntaxError, parse_lark};
+use maskwright_lark::{
+    ImportRequest, ImportedGrammar, LarkConfig, LarkDialect, LarkGrammar, LexerKind, SyntaxError, parse_lark,
+};
 use maskwright_lexing::find_prefix;
 use maskwright_oracle::Oracle;
 use proptest::prelude::*;
@@ -244,6 +246,59 @@ fn terminals_of_llguidance_are_languages() {
     }
     let ignored = parse_lark("start: \"x\"\n%ignore /y*/", "test.lark", &config, &Fuel::unlimited());
     assert!(ignored.unwrap_err().message().contains("matches the empty text"));
+}
+
+/// What llguidance's documentation writes and Lark does not: counts in braces, its line of options, and other
+/// grammars by name.
+#[test]
+fn notation_of_llguidance() {
+    let grammars = |request: &ImportRequest<'_>| {
+        let text = match request.path {
+            "call.lark" => {
+                r#"start: %json {"type": "object", "properties": {"n": {"enum": [1]}}, "required": ["n"], "additionalProperties": false}"#
+            }
+            "my-list.lark" => "start: \"[\" item{1,2} @deep \"]\"\nitem: DIGIT \",\"\nDIGIT: /[0-9]/",
+            "deep.lark" => "%llguidance {\"no_forcing\": true}\nstart: \"!\"",
+            _ => return None,
+        };
+        Some(ImportedGrammar { name: request.path.to_owned(), text: text.to_owned() })
+    };
+    let config = LarkConfig {
+        lexer: LexerKind::DynamicComplete,
+        dialect: LarkDialect::Llguidance,
+        resolver: Some(&grammars),
+        ..LarkConfig::default()
+    };
+    for (source, right, wrong) in [
+        ("start: \"a\"{2}", &["aa"][..], &["a", "aaa"][..]),
+        ("start: (\"a\" | B){1,2}\nB: \"b\"", &["a", "ab", "bb"], &["", "aba"]),
+        ("start: item{,2}\nitem: \"a\"", &["", "a", "aa"], &["aaa"]),
+        ("start: \"x\" A\nA: /a/{2,}", &["xaa", "xaaaaa"], &["xa"]),
+        ("%llguidance {}\nstart: \"f\" @call @call", &["f{\"n\":1}{\"n\": 1}"], &["f", "f{}{}"]),
+        ("%llguidance {\"allow_initial_skip\": true}\nstart: @my-list", &["[1,!]", "[1,2,!]"], &["[!]"]),
+    ] {
+        let grammar = parse_lark(source, "test.lark", &config, &Fuel::unlimited()).unwrap();
+        let oracle = Oracle::new(grammar.over_bytes.as_ref().unwrap());
+        right.iter().for_each(|text| assert!(oracle.is_word(text.as_bytes()), "{text} of {source}"));
+        wrong.iter().for_each(|text| assert!(!oracle.is_word(text.as_bytes()), "{text} of {source}"));
+    }
+    for (source, message) in [
+        ("start: @cal", "no grammar `cal` is found"),
+        ("start: \"a\"{2,1}", "2 to 1 repetitions"),
+        ("start: \"a\"{2", "a number of repetitions or `}`"),
+        ("%llguidance\nstart: \"a\"", "`%llguidance` without options"),
+        ("%llguidance {\nstart: \"a\"", "the options are not JSON"),
+        ("%llguidance {\"ignore_once\": true}\nstart: \"a\"", "is not served"),
+        ("%llguidance {\"no_forcing\": 1}\nstart: \"a\"", "is 1, not true or false"),
+        ("start[lazy]: \"a\"", "`:` is expected"),
+    ] {
+        let error = parse_lark(source, "test.lark", &config, &Fuel::unlimited()).unwrap_err();
+        assert!(error.message().contains(message), "{source}: {error}");
+    }
+    let lark = LarkConfig::default();
+    let error =
+        parse_lark("%llguidance {}\nstart: \"a\"", "test.lark", &lark, &Fuel::unlimited()).unwrap_err();
+    assert!(error.message().contains("only in grammars of llguidance's dialect"), "{error}");
 }
 
 #[test]

@@ -74,7 +74,9 @@ pub fn source(kind: &str, text: &str, options: &str) -> Result<GrammarSource, Er
     };
     let mut given = Given::read(kind, options)?;
     let source = match *kind {
-        "json_schema" => GrammarSource::json_schema(text, schema(&mut given)?).documents(documents(&mut given)?),
+        "json_schema" => {
+            GrammarSource::json_schema(text, schema(&mut given)?).documents(documents(&mut given)?)
+        }
         "regex" => {
             let dialect = given.one_of("dialect", &DIALECTS)?.unwrap_or(Dialect::RustAscii);
             GrammarSource::from(Notation::Regex { pattern: text.to_owned(), dialect })
@@ -354,9 +356,7 @@ pub fn events(events: &[Event]) -> Value {
 
 /// A state as an object with the fields of Python's `State`, and `sentence`, which says it in words.
 pub fn state(state: &MatcherState) -> Value {
-    let keyword = |keyword: &StateKeyword| {
-        json!({"name": keyword.name, "value": keyword.value, "pointer": keyword.pointer})
-    };
+    let keyword = |keyword: &StateKeyword| json!({"name": keyword.name, "value": keyword.value, "pointer": keyword.pointer});
     let next = |next: &StateNext| json!({"words": next.words, "examples": next.examples});
     json!({
         "within": state.within,

@@ -112,7 +112,8 @@ class _Options(JsonOptions, total=False):
 
     documents: dict[str, _Schema] | None
     start: str
-    lexer: Literal["contextual", "basic", "dynamic_complete"]
+    lexer: Literal["contextual", "basic", "dynamic_complete"] | None
+    dialect: Literal["lark", "llguidance"]
     indentation: Literal["python"] | _IndentationNames | _Indenter | None
     import_paths: Sequence[str | PathLike[str]]
     special_tokens_in_text: bool
@@ -573,7 +574,8 @@ class Compiler:
         grammar: str | PathLike[str],
         *,
         start: str = "start",
-        lexer: Literal["contextual", "basic", "dynamic_complete"] = "contextual",
+        lexer: Literal["contextual", "basic", "dynamic_complete"] | None = None,
+        dialect: Literal["lark", "llguidance"] = "lark",
         indentation: Literal["python"] | _IndentationNames | _Indenter | None = None,
         import_paths: Sequence[str | PathLike[str]] = (),
         property_order: Literal["schema", "any"] = "schema",
@@ -684,6 +686,7 @@ class CompiledGrammar:
         >>> compiler.compile_json_schema({"type": "array"}).parse("[1, null]").value
         [1, None]
         """
+    def to_llguidance(self) -> str: ...
     def serialize(self) -> bytes:
         """The grammar as bytes: its source, with the files that it refers to. Any compiler can take them."""
     @staticmethod

@@ -331,11 +331,22 @@ pub unsafe extern "C" fn llg_par_compute_mask(
 fn in_parallel(all: Steps) {
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
     let n_each = all.steps.len().div_ceil(n_threads).max(1);
+    let part = |steps: &[LlgConstraintStep]| Steps {
+        steps: steps.to_vec(),
+        user_data: std::ptr::null(),
+        done: None,
+    };
     std::thread::scope(|scope| {
-        for part in all.steps.chunks(n_each) {
-            let part = Steps { steps: part.to_vec(), user_data: std::ptr::null(), done: None };
-            scope.spawn(move || part.run());
+        let mut parts = all.steps.chunks(n_each);
+        // One part is this thread's, and those that no other thread can be made for.
+        let mut own: Vec<Steps> = parts.next().map(part).into_iter().collect();
+        for steps in parts {
+            let other = part(steps);
+            if std::thread::Builder::new().spawn_scoped(scope, move || other.run()).is_err() {
+                own.push(part(steps));
+            }
         }
+        own.into_iter().for_each(Steps::run);
     });
     Steps { steps: Vec::new(), ..all }.run();
 }

@@ -245,7 +245,9 @@ impl Shared {
         if let Some(cut) = &self.cut
             && (!cut.takes_text || std::str::from_utf8(bytes).is_ok())
         {
-            let ids = cut.tokens(bytes);
+            let mut ids = cut.tokens(bytes);
+            // What it puts before them is no text.
+            ids.retain(|&id| !self.text_of(id).is_empty());
             let spelled: Vec<u8> = ids.iter().flat_map(|&id| self.text_of(id)).copied().collect();
             if spelled == bytes {
                 return ids.into_iter().map(TokenId).collect();
@@ -297,9 +299,7 @@ impl Shared {
         for &id in ids {
             match self.tokens.get(id as usize).map(Vec::as_slice) {
                 Some([MARK, name @ ..]) if !name.is_empty() => {
-                    if flags & LLG_DECODE_INCLUDE_SPECIAL != 0 {
-                        text.extend_from_slice(name);
-                    }
+                    text.extend_from_slice(if flags & LLG_DECODE_INCLUDE_SPECIAL != 0 { name } else { &[] });
                 }
                 Some(token) if !token.is_empty() => text.extend_from_slice(token),
                 _ if flags & LLG_DECODE_INCLUDE_SPECIAL != 0 => {

@@ -16,11 +16,13 @@ pub(super) struct Writer {
     mask: Option<Arc<[u32]>>,
     /// What ended the text, where a limit on work did.
     ended_by: Option<String>,
+    /// Tokens after the end of the text, which the matcher does not know.
+    n_after: usize,
 }
 
 impl Writer {
     pub(super) fn new(matcher: Matcher, tokenizer: Arc<Shared>) -> Writer {
-        Writer { matcher, tokenizer, mask: None, ended_by: None }
+        Writer { matcher, tokenizer, mask: None, ended_by: None, n_after: 0 }
     }
 
     pub(super) fn n_words(&self) -> usize {
@@ -94,6 +96,7 @@ impl Writer {
         let token = TokenId(id);
         let has_ended = self.ended_by.is_some() || self.matcher.is_terminated();
         if has_ended && self.tokenizer.is_end(token) {
+            self.n_after += 1;
             return Ok(());
         }
         if has_ended {
@@ -129,13 +132,17 @@ impl Writer {
     }
 
     pub(super) fn rollback(&mut self, n_tokens: usize) -> Result<(), Error> {
-        self.matcher.rollback(n_tokens)?;
-        (self.mask, self.ended_by) = (None, None);
+        let n_of_text = n_tokens.saturating_sub(self.n_after);
+        self.matcher.rollback(n_of_text)?;
+        self.n_after -= n_tokens.min(self.n_after);
+        if n_of_text > 0 {
+            (self.mask, self.ended_by) = (None, None);
+        }
         Ok(())
     }
 
     pub(super) fn reset(&mut self) {
         self.matcher.reset();
-        (self.mask, self.ended_by) = (None, None);
+        (self.mask, self.ended_by, self.n_after) = (None, None, 0);
     }
 }

@@ -3,13 +3,13 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, Error, bindings};
+use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, bindings};
 use serde_json::json;
 
-use super::error::{given_text, report};
+use super::error::{given_text, put_text, report};
 use super::{ErrorInfo, MwTokenizer, Status};
 use crate::guard::argument;
-use crate::pointers::{Opaque, free, get, give, items, optional_text, put, text};
+use crate::pointers::{Opaque, free, get, give, give_to, items, optional_text, text};
 
 /// Compiles grammars for one tokenizer, and has the caches that they share.
 pub struct MwCompiler {
@@ -35,8 +35,6 @@ impl Opaque for MwGrammar {
 pub(crate) struct Grammar {
     pub(super) compiled: Arc<CompiledGrammar>,
     pub(super) compiler: Compiler,
-    /// The grammar as text, or why it cannot be one.
-    exported: Result<String, Error>,
 }
 
 /// Stops work from another thread.
@@ -65,7 +63,7 @@ pub unsafe extern "C" fn mw_compiler_new(
             unsafe { (get(tokenizer)?, optional_text(limits, "the limits")?.unwrap_or_default()) };
         let made = Compiler::with_limits(tokenizer, bindings::limits(limits)?);
         // SAFETY: as above.
-        unsafe { put(compiler, give(made), "where to put the compiler") }
+        unsafe { give_to(compiler, made, "where to put the compiler") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }
@@ -124,11 +122,10 @@ pub unsafe extern "C" fn mw_compile(
             // SAFETY: as above.
             with.cancel = Some(unsafe { get(cancel) }?.clone());
         }
-        let source = bindings::source(kind, source, options)?;
-        let compiled = compiler.compile(&source, &with)?;
-        let made = Grammar { compiled, compiler: compiler.clone(), exported: bindings::exported(&source) };
+        let compiled = compiler.compile(&bindings::source(kind, source, options)?, &with)?;
+        let made = Grammar { compiled, compiler: compiler.clone() };
         // SAFETY: as above.
-        unsafe { put(grammar, give(made), "where to put the grammar") }
+        unsafe { give_to(grammar, made, "where to put the grammar") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }
@@ -183,7 +180,7 @@ pub unsafe extern "C" fn mw_grammar_parse(
             "captures": captures.collect::<Vec<_>>(),
         });
         // SAFETY: as above.
-        unsafe { put(message, given_text(said.to_string()), "where to put the message") }
+        unsafe { put_text(message, said.to_string(), "where to put the message") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }
@@ -200,9 +197,9 @@ pub unsafe extern "C" fn mw_grammar_export(
 ) -> Status {
     let call = || {
         // SAFETY: the caller's promise.
-        let text = unsafe { get(grammar) }?.exported.clone()?;
+        let text = unsafe { get(grammar) }?.compiled.to_llguidance()?;
         // SAFETY: as above.
-        unsafe { put(exported, given_text(text), "where to put the text") }
+        unsafe { put_text(exported, text, "where to put the text") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }

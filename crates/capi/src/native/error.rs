@@ -6,7 +6,7 @@ use std::ptr;
 use maskwright::{Error, ErrorKind};
 
 use crate::guard::caught;
-use crate::pointers::{c_text, free_text};
+use crate::pointers::{c_text, free_text, place};
 
 /// What became of a call.
 #[repr(C)]
@@ -84,6 +84,13 @@ impl ErrorInfo {
     fn new(error: &Error) -> ErrorInfo {
         let text = |text: Option<&str>| text.map_or(ptr::null_mut(), |text| c_text(text).into_raw());
         let limit = error.limit();
+        let error = &match limit {
+            Some((name, value)) => {
+                let more = format!("{{\"{name}\": {}}}", value.saturating_mul(10));
+                error.clone().raised_by(&format!("raise it with mw_compiler_new, whose limits may be {more}"))
+            }
+            None => error.clone(),
+        };
         ErrorInfo {
             status: Status::of(error),
             message: c_text(error.to_string()).into_raw(),
@@ -136,4 +143,18 @@ pub(super) unsafe fn report(error: *mut *mut ErrorInfo, call: impl FnOnce() -> R
 /// A text that C must free with `mw_text_free`.
 pub(super) fn given_text(text: impl Into<Vec<u8>>) -> *mut c_char {
     CString::into_raw(c_text(text))
+}
+
+/// The same, where the pointer says.
+///
+/// # Safety
+/// The pointer is NULL or leads to memory for a pointer.
+pub(super) unsafe fn put_text(
+    pointer: *mut *mut c_char,
+    text: impl Into<Vec<u8>>,
+    what: &str,
+) -> Result<(), Error> {
+    // SAFETY: the caller's promise.
+    unsafe { place(pointer, what) }?.write(given_text(text));
+    Ok(())
 }

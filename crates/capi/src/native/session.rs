@@ -10,10 +10,12 @@ use maskwright::{
 };
 use serde_json::Value;
 
-use super::error::{given_text, report};
+use super::error::{put_text, report};
 use super::{ErrorInfo, MwCancel, MwGrammar, Status};
 use crate::guard::{argument, caught};
-use crate::pointers::{Opaque, free, get, get_mut, give, items, items_mut, optional_text, put, put_tokens};
+use crate::pointers::{
+    Opaque, free, get, get_mut, give_to, items, items_mut, optional_text, place, put, put_tokens,
+};
 
 /// One text under a grammar: the tokens so far, and which may come next.
 pub struct MwSession {
@@ -119,7 +121,7 @@ pub unsafe extern "C" fn mw_session_new(
             is_broken: false,
         };
         // SAFETY: as above.
-        unsafe { put(session, give(made), "where to put the session") }
+        unsafe { give_to(session, made, "where to put the session") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }
@@ -146,7 +148,7 @@ pub unsafe extern "C" fn mw_session_clone(
         let cancel = session.cancel.clone();
         let made = Session { matcher, grammar, tokenizer, events: None, cancel, is_broken: false };
         // SAFETY: the caller's promise.
-        unsafe { put(clone, give(made), "where to put the clone") }
+        unsafe { give_to(clone, made, "where to put the clone") }
     };
     // SAFETY: as above.
     unsafe { with(session, error, work) }
@@ -299,9 +301,10 @@ pub unsafe extern "C" fn mw_session_accept(
     error: *mut *mut ErrorInfo,
 ) -> Status {
     let work = |session: &mut Session| {
-        let accepted = session.matcher.accept_token(TokenId(id))?;
         // SAFETY: the caller's promise.
-        unsafe { put(is_accepted, accepted, "where to put whether it is accepted") }
+        let to = unsafe { place(is_accepted, "where to put whether it is accepted") }?;
+        to.write(session.matcher.accept_token(TokenId(id))?);
+        Ok(())
     };
     // SAFETY: as above.
     unsafe { with(session, error, work) }
@@ -318,11 +321,11 @@ pub unsafe extern "C" fn mw_session_accept_tokens(
 ) -> Status {
     let work = |session: &mut Session| {
         // SAFETY: the caller's promise.
-        let ids = unsafe { items(ids, n_ids, "the ids") }?;
+        let (ids, to) =
+            unsafe { (items(ids, n_ids, "the ids")?, place(n_accepted, "where to put the number")?) };
         let ids: Vec<TokenId> = ids.iter().map(|&id| TokenId(id)).collect();
-        let n = session.matcher.accept_tokens(&ids)?;
-        // SAFETY: as above.
-        unsafe { put(n_accepted, n, "where to put the number") }
+        to.write(session.matcher.accept_tokens(&ids)?);
+        Ok(())
     };
     // SAFETY: as above.
     unsafe { with(session, error, work) }
@@ -340,10 +343,11 @@ pub unsafe extern "C" fn mw_session_accept_bytes(
 ) -> Status {
     let work = |session: &mut Session| {
         // SAFETY: the caller's promise.
-        let text = unsafe { items(text, n_bytes, "the text") }?;
-        let accepted = session.matcher.accept_bytes(text)?;
-        // SAFETY: as above.
-        unsafe { put(is_accepted, accepted, "where to put whether it is accepted") }
+        let (text, to) = unsafe {
+            (items(text, n_bytes, "the text")?, place(is_accepted, "where to put whether it is accepted")?)
+        };
+        to.write(session.matcher.accept_bytes(text)?);
+        Ok(())
     };
     // SAFETY: as above.
     unsafe { with(session, error, work) }
@@ -505,7 +509,7 @@ pub unsafe extern "C" fn mw_session_events(
         let all = of_text.of(&session.matcher)?;
         let said = bindings::events(all.get(since..).unwrap_or_default()).to_string();
         // SAFETY: the caller's promise.
-        unsafe { put(events, given_text(said), "where to put the events") }
+        unsafe { put_text(events, said, "where to put the events") }
     };
     // SAFETY: as above.
     unsafe { with(session, error, work) }
@@ -522,7 +526,7 @@ pub unsafe extern "C" fn mw_session_state(
     let work = |session: &mut Session| {
         let said = bindings::state(&session.matcher.state()?).to_string();
         // SAFETY: the caller's promise.
-        unsafe { put(state, given_text(said), "where to put the state") }
+        unsafe { put_text(state, said, "where to put the state") }
     };
     // SAFETY: as above.
     unsafe { with(session, error, work) }
@@ -539,7 +543,7 @@ pub unsafe extern "C" fn mw_session_explain(
     let work = |session: &mut Session| {
         let said = session.matcher.explain(TokenId(id))?;
         // SAFETY: the caller's promise.
-        unsafe { put(words, given_text(said), "where to put the words") }
+        unsafe { put_text(words, said, "where to put the words") }
     };
     // SAFETY: as above.
     unsafe { with(session, error, work) }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{ErrorInfo, Status, error::report};
 use crate::guard::argument;
-use crate::pointers::{Opaque, free, get, give, items, optional_text, put, put_tokens};
+use crate::pointers::{Opaque, free, get, give_to, items, optional_text, put, put_tokens};
 
 /// A model's tokens, and how it cuts text.
 pub struct MwTokenizer {
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mw_tokenizer_from_file(
             unsafe { (crate::pointers::text(path, "the path")?, optional_text(options, "the options")?) };
         let made = from_file(path, &self::options(given)?)?;
         // SAFETY: as above.
-        unsafe { put(tokenizer, give(made), "where to put the tokenizer") }
+        unsafe { give_to(tokenizer, made, "where to put the tokenizer") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn mw_tokenizer_from_json(
             unsafe { (items(json, n_bytes, "the JSON")?, optional_text(options, "the options")?) };
         let made = from_json(json, &self::options(given)?)?;
         // SAFETY: as above.
-        unsafe { put(tokenizer, give(made), "where to put the tokenizer") }
+        unsafe { give_to(tokenizer, made, "where to put the tokenizer") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn mw_tokenizer_from_tokens(
         let (ends, special) = (with(MW_TOKEN_ENDS_TEXT), with(MW_TOKEN_SPECIAL));
         let made = Tokenizer::from_tokens_with_special(tokens, &ends, &special)?;
         // SAFETY: as above.
-        unsafe { put(tokenizer, give(made), "where to put the tokenizer") }
+        unsafe { give_to(tokenizer, made, "where to put the tokenizer") }
     };
     // SAFETY: as above.
     unsafe { report(error, call) }
