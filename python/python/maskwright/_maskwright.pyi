@@ -590,10 +590,12 @@ class Compiler:
         imports are looked for.
 
         * `start`: the start rule.
-        * `lexer`: "contextual" considers only the terminals that the parser can accept at that point, by
-          maximal munch and priorities. "basic" considers all terminals, like Lark's basic lexer.
-          "dynamic_complete" uses no lexer: the text is split in any way that the rules allow, as with Lark's
-          Earley parser.
+        * `lexer`: "contextual", the default of Lark's dialect, considers only the terminals that the parser can
+          accept at that point, by maximal munch and priorities. "basic" considers all terminals, like Lark's
+          basic lexer. "dynamic_complete", the default of llguidance's dialect, uses no lexer: the text is split
+          in any way that the rules allow, as with Lark's Earley parser.
+        * `dialect`: "lark" or "llguidance". In llguidance's, a terminal is all that its pattern can match, and
+          `%llguidance {}` may be the first line.
         * `indentation`: with "python", the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce
           `_INDENT` and `_DEDENT`, as with Lark's PythonIndenter. For other names: a dict with any of the keys
           "newline", "indent", "dedent", "open", "close" (both lists of brackets) and "tab_len", or an
@@ -686,7 +688,12 @@ class CompiledGrammar:
         >>> compiler.compile_json_schema({"type": "array"}).parse("[1, null]").value
         [1, None]
         """
-    def to_llguidance(self) -> str: ...
+    def to_llguidance(self) -> str:
+        """The grammar as a text for programs that hand Lark to the C library with llguidance's functions: the
+        field `grammar` of llama-server, if it was built with that library. Only that library reads it.
+
+        Raises GrammarError if the grammar needs other documents or files, or indentation other than Python's.
+        """
     def serialize(self) -> bytes:
         """The grammar as bytes: its source, with the files that it refers to. Any compiler can take them."""
     @staticmethod
