@@ -176,7 +176,7 @@ def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:
 
 def report(grammar: CompiledGrammar) -> list[str]:
     assert_type(grammar.memory_usage(), int)
-    assert_type(grammar.to_llguidance(), str)
+    assert_type(grammar.compiler.compile_choice(["a"]).to_llguidance(), str)
     assert_type(CompiledGrammar.deserialize(grammar.serialize(), grammar.compiler, cancel=None), CompiledGrammar)
     assert grammar.tokenizer is grammar.compiler.tokenizer
     report: Report = grammar.report
