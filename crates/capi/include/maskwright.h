@@ -394,7 +394,7 @@ enum mw_status mw_session_clone(struct mw_session *session,
                                 struct mw_error **error);
 
 /**
- * Makes later calls of this session end with `MW_CANCELLED` once `cancel` is cancelled; NULL: no more.
+ * Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL: no more.
  */
 enum mw_status mw_session_cancel_with(struct mw_session *session,
                                       const struct mw_cancel_token *cancel,
@@ -633,7 +633,7 @@ enum mw_status mw_session_clone(struct mw_session *session,
                                 struct mw_error **error);
 
 /**
- * Makes later calls of this session end with `MW_CANCELLED` once `cancel` is cancelled; NULL: no more.
+ * Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL: no more.
  */
 enum mw_status mw_session_cancel_with(struct mw_session *session,
                                       const struct mw_cancel_token *cancel,

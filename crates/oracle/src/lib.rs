@@ -35,6 +35,6 @@ pub use arbitrary::{ALPHABET, arb_grammar, arb_regex};
 pub use enumerate::{enumerate_grammar, enumerate_words};
 pub use lexed::LexedOracle;
 pub use oracle::Oracle;
-pub use outside::{cases, shared, shared_folder};
+pub use outside::{cases, has_program, shared, shared_folder};
 pub use tokens::{TextWalk, arb_text_walk, arb_vocabulary};
 pub use unfold::unfold;

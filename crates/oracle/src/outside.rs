@@ -45,14 +45,30 @@ pub fn shared_folder(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(folder);
     }
+    count_skipped(&path.display().to_string());
+    None
+}
+
+/// Whether a program that a test runs can be started. If not, the test is skipped, and counted.
+///
+/// # Panics
+/// If the list of skipped tests can't be written.
+pub fn has_program(name: &str) -> bool {
+    let is_there = std::process::Command::new(name).arg("--version").output().is_ok();
+    if !is_there {
+        count_skipped(name);
+    }
+    is_there
+}
+
+/// Lists a test that lacks something.
+fn count_skipped(what: &str) {
     if let Some(list) = std::env::var_os(LIST) {
         // A test runs on a thread of its name. One line is one write, so lines of parallel tests don't mix.
         let program = std::env::args().next().unwrap_or_default();
-        let line =
-            format!("{program} {}\t{}\n", std::thread::current().name().unwrap_or_default(), path.display());
+        let line = format!("{program} {}\t{what}\n", std::thread::current().name().unwrap_or_default());
         let file = std::fs::OpenOptions::new().create(true).append(true).open(list);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .expect("the list of skipped tests is writable");
     }
-    None
 }
