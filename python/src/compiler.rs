@@ -434,12 +434,12 @@ impl Compiler {
     /// imports are looked for.
     ///
     /// * `start`: the start rule.
-    /// * `lexer`: "contextual", the default of Lark's dialect, considers only the terminals that the parser can
-    ///   accept at that point, by maximal munch and priorities. "basic" considers all terminals, like Lark's
-    ///   basic lexer. "dynamic_complete", the default of llguidance's dialect, uses no lexer: the text is split
-    ///   in any way that the rules allow, as with Lark's Earley parser.
-    /// * `dialect`: "lark" or "llguidance". In llguidance's, a terminal is all that its pattern can match, and
-    ///   `%llguidance {}` may be the first line.
+    /// * `lexer`: "contextual", the default of Lark's dialect, considers only the terminals that the parser
+    ///   can accept at that point, by maximal munch and priorities. "basic" considers all terminals, like
+    ///   Lark's basic lexer. "dynamic_complete", the default of llguidance's dialect, uses no lexer: the text
+    ///   is split in any way that the rules allow, as with Lark's Earley parser.
+    /// * `dialect`: "lark" or "llguidance". In llguidance's, a terminal is all that its pattern can match,
+    ///   and `%llguidance {}` may be the first line.
     /// * `indentation`: with "python", the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce
     ///   `_INDENT` and `_DEDENT`, as with Lark's PythonIndenter. For other names: a dict with any of the keys
     ///   "newline", "indent", "dedent", "open", "close" (both lists of brackets) and "tab_len", or an
@@ -697,7 +697,7 @@ impl CompiledGrammar {
     ///
     /// Raises GrammarError if the grammar needs other documents or files, or indentation other than Python's.
     fn to_llguidance(&self, py: Python<'_>) -> PyResult<String> {
-        detached(py, || self.grammar.to_llguidance())?.or_raise()
+        detached(py, || maskwright::bindings::exported(self.grammar.source()))?.or_raise()
     }
 
     /// Compiles what `serialize` wrote. The bytes need not be trusted: no file is read, and the compiler's

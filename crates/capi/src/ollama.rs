@@ -47,7 +47,8 @@ fn run(call: impl FnOnce() -> Result<(), Error>) -> c_int {
     c_int::from(failed.is_some())
 }
 
-/// What the last call on this thread says went wrong; empty if it did not. Until the next call on this thread.
+/// What the last call on this thread says went wrong; empty if it did not. Until the next call on this
+/// thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn ollama_constraint_last_error() -> *const c_char {
     LAST_ERROR.with_borrow(|message| message.as_ptr())

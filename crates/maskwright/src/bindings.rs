@@ -26,7 +26,7 @@ use crate::json_schema::SchemaDocuments;
 use crate::lark::LarkOptions;
 use crate::source::Notation;
 use crate::{Error, ErrorKind, Event, GrammarSource, Limits, PathPart};
-use options::Given;
+use options::{Given, argument};
 
 /// The kinds of grammars that [`source`] reads.
 pub const KINDS: [&str; 8] =
@@ -250,10 +250,6 @@ fn name_of<T: PartialEq>(value: &T, names: &[(&'static str, T)]) -> Result<&'sta
 
 fn no_words(why: &str) -> Error {
     Error::message(ErrorKind::Grammar, format!("the grammar cannot be written as text: it {why}"))
-}
-
-fn argument(message: String) -> Error {
-    Error::message(ErrorKind::Argument, message)
 }
 
 /// A grammar as a text that goes wherever `libmaskwright_llguidance` is given Lark, such as the field

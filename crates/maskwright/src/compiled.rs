@@ -392,22 +392,9 @@ impl CompiledGrammar {
         self.source.serialize()
     }
 
-    /// The grammar as a text that goes wherever the C library with llguidance's functions is given Lark, such as
-    /// the field `grammar` of llama-server. Only that library reads it.
-    ///
-    /// # Errors
-    /// If the grammar was built by hand, needs other documents or files, or has indentation other than
-    /// Python's.
-    ///
-    /// ```
-    /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
-    /// let compiler = Compiler::new(&Tokenizer::from_tokens(vec![b"a".to_vec(), b"b".to_vec()], &[TokenId(1)])?);
-    /// let compiled = compiler.compile(&GrammarSource::choice(["aa"]), &CompileOptions::default())?;
-    /// assert!(compiled.to_llguidance()?.starts_with("%llguidance {"));
-    /// # Ok::<(), maskwright::Error>(())
-    /// ```
-    pub fn to_llguidance(&self) -> Result<String, Error> {
-        bindings::exported(&self.source)
+    /// What it was compiled from, with the documents and files that were read.
+    pub fn source(&self) -> &GrammarSource {
+        &self.source
     }
 }
 

@@ -100,7 +100,7 @@ fn sources_and_what_they_export() {
             bindings::source(kind, text, &options.to_string()).unwrap_or_else(|e| panic!("{what}: {e}"));
         let grammar = compiler().compile(&source, &CompileOptions::default());
         let grammar = grammar.unwrap_or_else(|error| panic!("{what}: {error}"));
-        let exported = grammar.to_llguidance().unwrap_or_else(|error| panic!("{what}: {error}"));
+        let exported = bindings::exported(grammar.source()).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(exported.starts_with("%llguidance {\"") && exported.lines().count() == 1, "{exported}");
         let again = bindings::imported(&exported).unwrap().unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(bindings::described(&again).unwrap(), bindings::described(&source).unwrap(), "{what}");
@@ -153,10 +153,10 @@ fn some_grammars_are_no_text() {
     documents.insert("name.json", r#"{"type": "string"}"#).unwrap();
     let source =
         GrammarSource::json_schema(r#"{"$ref": "name.json"}"#, Default::default()).documents(documents);
-    let error = compiled(&source).to_llguidance().unwrap_err();
+    let error = bindings::exported(compiled(&source).source()).unwrap_err();
     assert!(error.to_string().contains("needs other documents"), "{error}");
     let built = GrammarSource::regex("a").grammar(&CompileOptions::default()).unwrap();
-    let error = compiled(&built.into()).to_llguidance().unwrap_err();
+    let error = bindings::exported(compiled(&built.into()).source()).unwrap_err();
     assert!(error.to_string().contains("was built by hand"), "{error}");
     let mut options = maskwright::lark::LarkOptions::default();
     options.schemas.whitespace = maskwright::json_schema::Whitespace::OneLine;

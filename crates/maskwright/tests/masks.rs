@@ -1,5 +1,6 @@
-//! The same masks in every language: `testdata/masks/pairs.jsonl` has grammars with texts as tokens, and for each
-//! a number made of all masks along the text. The tests of C, of Python and of JavaScript compare theirs with it.
+//! The same masks in every language: `testdata/masks/pairs.jsonl` has grammars with texts as tokens, and for
+//! each a number made of all masks along the text. The tests of C, of Python and of JavaScript compare theirs
+//! with it.
 //!
 //! `MASKWRIGHT_WRITE_MASKS=1` writes the file anew, from the cases of the other test data.
 

@@ -274,8 +274,8 @@ struct Steps {
     done: LlgCallback,
 }
 
-// SAFETY: the caller promises that nobody else uses the objects until the callback is called, and that this may
-// be on another thread.
+// SAFETY: the caller promises that nobody else uses the objects until the callback is called, and that this
+// may be on another thread.
 unsafe impl Send for Steps {}
 
 impl Steps {

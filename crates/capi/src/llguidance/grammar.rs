@@ -44,7 +44,8 @@ fn lark(text: &str, grammars: BTreeMap<String, String>) -> Result<GrammarSource,
     if let Some(imported) = bindings::imported(text) {
         return imported;
     }
-    // What llama-server makes of a JSON Schema is compiled as one: some keywords are for sessions of a schema.
+    // What llama-server makes of a JSON Schema is compiled as one: some keywords are for sessions of a
+    // schema.
     if let Some(schema) = only_schema(text) {
         return Ok(GrammarSource::json_schema(schema, Default::default()));
     }
@@ -109,7 +110,8 @@ pub(super) struct Compiled {
 /// Compiles a grammar.
 ///
 /// # Safety
-/// `init` is NULL or leads to what its type says, and so does its tokenizer; texts are NULL or end with a NUL.
+/// `init` is NULL or leads to what its type says, and so does its tokenizer; texts are NULL or end with a
+/// NUL.
 pub(super) unsafe fn compile(
     init: *const LlgConstraintInit,
     kind: *const c_char,

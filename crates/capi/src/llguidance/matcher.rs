@@ -119,8 +119,8 @@ pub unsafe extern "C" fn llg_validate_grammar(
     result
 }
 
-/// Computes the mask of the tokens that may come next into a buffer of `llg_matcher_get_mask_byte_size` bytes.
-/// 0, or -1 for an error.
+/// Computes the mask of the tokens that may come next into a buffer of `llg_matcher_get_mask_byte_size`
+/// bytes. 0, or -1 for an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_matcher_compute_mask_into(
     matcher: *mut LlgMatcher,

@@ -3,7 +3,8 @@
 //!
 //! It behaves as such programs rely on, also where Maskwright itself does otherwise: a text that nothing may
 //! follow is *stopped* before a token ends it, and a refused token is an error from then on. A mask never
-//! fails for lack of work, since a program might go on without the grammar: it lacks tokens, or the text ends.
+//! fails for lack of work, since a program might go on without the grammar: it lacks tokens, or the text
+//! ends.
 //!
 //! Facts of the interface are from llguidance's header and documentation (1.9).
 

@@ -507,8 +507,8 @@ pub unsafe extern "C" fn llg_stringify_tokens(
     caught(call).unwrap_or_default()
 }
 
-/// The text of tokens. `flags`: any of LLG_DECODE_… Writes what the buffer holds, with a NUL byte, and returns
-/// how many bytes there are with it.
+/// The text of tokens. `flags`: any of LLG_DECODE_… Writes what the buffer holds, with a NUL byte, and
+/// returns how many bytes there are with it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_decode_tokens(
     tok: *const LlgTokenizer,

@@ -197,7 +197,7 @@ pub unsafe extern "C" fn mw_grammar_export(
 ) -> Status {
     let call = || {
         // SAFETY: the caller's promise.
-        let text = unsafe { get(grammar) }?.compiled.to_llguidance()?;
+        let text = bindings::exported(unsafe { get(grammar) }?.compiled.source())?;
         // SAFETY: as above.
         unsafe { put_text(exported, text, "where to put the text") }
     };

@@ -20,7 +20,8 @@ use crate::pointers;
 /// The version of this interface. A library with the same one has all that this header declares.
 pub const MW_ABI_VERSION: u32 = 1;
 
-/// The interface of the library that is in use: `MW_ABI_VERSION` of its header. May be called from any thread.
+/// The interface of the library that is in use: `MW_ABI_VERSION` of its header. May be called from any
+/// thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn mw_abi_version() -> u32 {
     MW_ABI_VERSION

@@ -52,11 +52,13 @@ impl Session {
                 "the session is broken: an earlier call has met a bug",
             ));
         }
+        let cancelled = || Error::message(ErrorKind::Cancelled, "the work was cancelled");
         let cancel = self.cancel.clone();
         let result = caught(|| match cancel {
             None => call(self),
+            Some(cancel) if cancel.is_cancelled() => Err(cancelled()),
             Some(cancel) => match stop::watched(move || cancel.is_cancelled(), || call(self)) {
-                (_, true) => Err(Error::message(ErrorKind::Cancelled, "the work was cancelled")),
+                (_, true) => Err(cancelled()),
                 (result, false) => result,
             },
         });
@@ -154,7 +156,8 @@ pub unsafe extern "C" fn mw_session_clone(
     unsafe { with(session, error, work) }
 }
 
-/// Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL: no more.
+/// Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL: no
+/// more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_cancel_with(
     session: *mut MwSession,
@@ -211,8 +214,8 @@ pub unsafe extern "C" fn mw_session_fill_mask(
 }
 
 /// Fills a row of `masks` for each of `n` sessions, which must all be different; `words_per_row` words from
-/// one row to the next. `n_threads` at most are at work, 0: one for each core. `statuses`: what became of each
-/// row; may be NULL. A row that fails is cleared, and the call returns the status of the first that did.
+/// one row to the next. `n_threads` at most are at work, 0: one for each core. `statuses`: what became of
+/// each row; may be NULL. A row that fails is cleared, and the call returns the status of the first that did.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_fill_masks(
     sessions: *const *mut MwSession,
@@ -492,8 +495,8 @@ pub unsafe extern "C" fn mw_session_tokens_to_finish(
 }
 
 /// What the text says, from event number `since` on: a JSON array of objects with `kind` ("text",
-/// "reasoning", "tool", "argument", "input", "end") and the fields of Python's `Event`. Result: `events`, to be
-/// freed with `mw_text_free`.
+/// "reasoning", "tool", "argument", "input", "end") and the fields of Python's `Event`. Result: `events`, to
+/// be freed with `mw_text_free`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_events(
     session: *mut MwSession,

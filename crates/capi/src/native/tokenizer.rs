@@ -179,8 +179,8 @@ pub unsafe extern "C" fn mw_tokenizer_n_vocab(tokenizer: *const MwTokenizer) -> 
     unsafe { get(tokenizer) }.map_or(0, Tokenizer::n_vocab)
 }
 
-/// How many 32-bit words a mask has: bit `id % 32` of word `id / 32` is the token's. 0 for NULL. May be called
-/// from any thread.
+/// How many 32-bit words a mask has: bit `id % 32` of word `id / 32` is the token's. 0 for NULL. May be
+/// called from any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_tokenizer_mask_words(tokenizer: *const MwTokenizer) -> usize {
     // SAFETY: the caller's promise.

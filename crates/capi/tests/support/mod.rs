@@ -10,8 +10,8 @@ pub fn library() -> PathBuf {
     std::env::current_exe().unwrap().with_file_name(name)
 }
 
-/// A program of `tests/c`, compiled into `folder` by `compiler` (`cc` or `c++`) with its `standard`, warnings as
-/// errors. `None`, and said, if there is no compiler.
+/// A program of `tests/c`, compiled into `folder` by `compiler` (`cc` or `c++`) with its `standard`, warnings
+/// as errors. `None`, and said, if there is no compiler.
 pub fn program(folder: &Path, compiler: &str, standard: &str, source: &Path) -> Option<PathBuf> {
     if !maskwright_oracle::has_program(compiler) {
         return None;

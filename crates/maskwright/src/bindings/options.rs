@@ -3,8 +3,7 @@
 use maskwright_syntax::nearest_name;
 use serde_json::{Map, Value};
 
-use super::argument;
-use crate::Error;
+use crate::{Error, ErrorKind};
 
 /// The options of a grammar of some kind that nobody has taken yet.
 pub(super) struct Given {
@@ -87,4 +86,9 @@ impl Given {
         };
         Err(argument(format!("a {kind} has no option {name}, {expected}")))
     }
+}
+
+/// The error for what was given.
+pub(super) fn argument(message: String) -> Error {
+    Error::message(ErrorKind::Argument, message)
 }
