@@ -11,7 +11,6 @@ use maskwright_json_schema::{Report, Status};
 use maskwright_lark::{LexerKind, Tabs};
 use maskwright_vocabulary::{TokenId, Vocabulary};
 
-use crate::bindings;
 use crate::check::{Check, CheckConfig, check};
 use crate::events::{Capture, Captures, Events, Labelled, LazyLabelled, Message};
 use crate::source::Parsed;
