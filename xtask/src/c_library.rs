@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
     /// The folder to install to, in its `lib` and `include`.
     #[arg(long)]
     prefix: PathBuf,
-    /// Without the encoders that tokenizer files need: vocabularies are given as arrays.
+    /// Without the encoders of tokenizer files: a third smaller, and text is cut greedily.
     #[arg(long)]
     without_encoders: bool,
-    /// The profile of cargo: `dist` is a fifth smaller than `release` and takes longer to build.
+    /// The profile of cargo.
     #[arg(long, default_value = "release")]
     profile: String,
 }

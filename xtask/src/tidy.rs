@@ -110,6 +110,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("maskwright-python", &["maskwright", "maskwright-decode", "maskwright-trace"]),
     ("maskwright-capi", &["maskwright"]),
+    ("maskwright-js", &["maskwright"]),
     (
         "maskwright-oracle",
         &[

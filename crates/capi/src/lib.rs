@@ -15,6 +15,12 @@
 //! **Threads.** Functions that take `const` pointers may run on several threads at once, others only where no
 //! other call has the same object.
 
+// The libraries share helpers that not all of them use.
+#![cfg_attr(
+    not(all(feature = "native", feature = "llguidance", feature = "ollama")),
+    allow(dead_code, unused_imports)
+)]
+
 mod guard;
 #[cfg(feature = "llguidance")]
 pub mod llguidance;

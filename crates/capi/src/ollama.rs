@@ -95,9 +95,9 @@ pub unsafe extern "C" fn ollama_constraint_model_new(
             return Err(argument("the offsets do not reach the end of the tokens"));
         }
         tokens.resize(vocab_size as usize, Vec::new());
-        let stop = |&id: &i32| {
-            let id = u32::try_from(id).ok().filter(|_| id < vocab_size).map(TokenId);
-            id.ok_or_else(|| argument(format!("the stop token {id:?} is outside of the vocabulary")))
+        let stop = |&given: &i32| {
+            let id = u32::try_from(given).ok().filter(|_| given < vocab_size).map(TokenId);
+            id.ok_or_else(|| argument(format!("the stop token {given} is outside of the vocabulary")))
         };
         let stops = stops.iter().map(stop).collect::<Result<Vec<TokenId>, Error>>()?;
         let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &stops)?);

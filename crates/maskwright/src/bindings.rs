@@ -25,7 +25,9 @@ use serde_json::{Map, Value, json};
 use crate::json_schema::SchemaDocuments;
 use crate::lark::LarkOptions;
 use crate::source::Notation;
-use crate::{Error, ErrorKind, Event, GrammarSource, Limits, PathPart};
+use crate::{
+    Capture, Check, CheckReason, Error, ErrorKind, Event, GrammarSource, Limits, Message, PathPart, ToolCall,
+};
 use options::{Given, argument};
 
 /// The kinds of grammars that [`source`] reads.
@@ -387,4 +389,42 @@ pub fn report(report: Option<&Report>) -> Value {
         })
     });
     entries.collect()
+}
+
+/// The texts of captured rules: a JSON array of objects with the fields of Python's `Capture`.
+pub fn captures(captures: &[Capture]) -> Value {
+    let one = |capture: &Capture| json!({"name": capture.name, "text": capture.text, "start": capture.start, "end": capture.end});
+    captures.iter().map(one).collect()
+}
+
+/// What a whole text says: an object with `text`, `reasoning`, `calls` (each with `name`, `id`, and `arguments`
+/// as JSON text or `input`), `value` (JSON text) and `captures`.
+pub fn message(message: &Message) -> Value {
+    let call = |call: &ToolCall| {
+        let arguments = call.input.is_none().then_some(&call.arguments);
+        json!({"name": call.name, "id": call.id, "arguments": arguments, "input": call.input})
+    };
+    json!({
+        "text": message.text,
+        "reasoning": message.reasoning,
+        "calls": message.calls.iter().map(call).collect::<Vec<_>>(),
+        "value": message.value,
+        "captures": captures(&message.captures),
+    })
+}
+
+/// How far a text is in the language: an object with the fields of [`Check`], `reason` as a text, and
+/// `message`, which says all of it.
+pub fn check(check: &Check) -> Value {
+    json!({
+        "is_valid": check.is_valid,
+        "is_prefix": check.is_prefix,
+        "offset": check.offset,
+        "line": check.line,
+        "column": check.column,
+        "reason": check.reason.as_ref().map(CheckReason::to_string),
+        "path": check.path,
+        "expected": check.expected,
+        "message": check.to_string(),
+    })
 }

@@ -159,18 +159,29 @@ impl Tokenizer {
                 let message = format!("special token {id} needs a name: UTF-8 that is not empty");
                 return Err(TokenizerError::invalid(message).into());
             };
-            added_tokens.push(AddedToken {
-                id,
-                content,
-                special: true,
-                single_word: false,
-                lstrip: false,
-                rstrip: false,
-            });
+            added_tokens.push(AddedToken::special(id, content));
         }
         let names = added_tokens.iter().map(AddedToken::named);
         let vocabulary = Vocabulary::of_tokens(tokens, names, eos, None)?;
         Ok(Tokenizer::new(vocabulary, Box::new(NoEncoder), added_tokens))
+    }
+
+    /// A vocabulary without an encoder: text is cut greedily, so not as the model's own tokenizer cuts it.
+    ///
+    /// ```
+    /// # use maskwright_vocabulary as maskwright;
+    /// use maskwright::{TokenId, Tokenizer, TokenizerOptions, Vocabulary};
+    /// let json = r#"{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},
+    ///     "decoder": {"type": "ByteLevel"}, "added_tokens": [{"id": 3, "content": "</s>", "special": true}]}"#;
+    /// let vocabulary = Vocabulary::from_json(json.as_bytes(), &TokenizerOptions::default()).unwrap();
+    /// let tokenizer = Tokenizer::from_vocabulary(vocabulary);
+    /// assert_eq!(tokenizer.encode("abb").unwrap(), [2, 1].map(TokenId));
+    /// assert_eq!(tokenizer.special_token_id("</s>"), Some(TokenId(3)));
+    /// ```
+    pub fn from_vocabulary(vocabulary: Vocabulary) -> Tokenizer {
+        let names = vocabulary.names().map(|(id, name)| AddedToken::special(id.0, name.to_owned()));
+        let added_tokens = names.collect();
+        Tokenizer::new(vocabulary, Box::new(NoEncoder), added_tokens)
     }
 
     /// The tokens of a file with their encoder, which `read_bpe` reads from the rest of the file.

@@ -60,7 +60,7 @@ impl Inner {
         let made = self.work(|writer| Ok(if writer.is_stopped()? { None } else { Some(writer.mask()?) }))?;
         let why = self.writer.as_ref().ok().and_then(Writer::ended_by).map(str::to_owned);
         if let Some(why) = why {
-            self.log(1, || format!("the text ends here, since a limit was reached: {why}"));
+            self.log(1, || format!("the text ends here: {why}"));
         }
         self.has_stopped = made.is_none();
         let n_allowed = made.iter().flat_map(|mask| mask.iter()).map(|word| word.count_ones()).sum::<u32>();

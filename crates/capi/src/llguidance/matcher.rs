@@ -31,13 +31,16 @@ pub(crate) struct Inner {
     is_stopped: bool,
     n_words: usize,
     log_stderr_level: u32,
+    /// Whether a warning has said that the text ends.
+    has_warned: bool,
 }
 
 impl Inner {
     fn new(made: Result<Writer, Error>, log_stderr_level: u32) -> Inner {
         let n_words = made.as_ref().map_or(0, Writer::n_words);
         let writer = made.map_err(|error| Arc::new(c_text(error.to_string())));
-        let mut inner = Inner { writer, shown: None, is_stopped: false, n_words, log_stderr_level };
+        let mut inner =
+            Inner { writer, shown: None, is_stopped: false, n_words, log_stderr_level, has_warned: false };
         inner.work(|_| Ok(()));
         inner
     }
@@ -73,14 +76,15 @@ impl Inner {
         reason = "callers ask for warnings there, and llguidance writes them there"
     )]
     fn mask(&mut self) -> Option<Arc<[u32]>> {
-        let mask = self.work(|writer| Ok((writer.mask()?, writer.ended_by().map(str::to_owned))))?;
-        if let (mask, Some(why)) = &mask
+        let (mask, why) = self.work(|writer| Ok((writer.mask()?, writer.ended_by().map(str::to_owned))))?;
+        if let Some(why) = &why
             && self.log_stderr_level > 0
-            && self.shown.as_ref().is_none_or(|shown| !Arc::ptr_eq(shown, mask))
+            && !self.has_warned
         {
-            eprintln!("maskwright: the text ends here, since a limit was reached: {why}");
+            eprintln!("maskwright: the text ends here: {why}");
         }
-        Some(mask.0)
+        self.has_warned = why.is_some();
+        Some(mask)
     }
 }
 

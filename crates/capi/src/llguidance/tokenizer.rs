@@ -3,10 +3,10 @@
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use maskwright::{Compiler, Error, TokenId, Tokenizer};
+use maskwright::{Compiler, Error, TokenId, Tokenizer, TokenizerOptions};
 
 use super::{LlgToken, cloned, put_text};
-use crate::guard::{argument, caught};
+use crate::guard::{argument, caught, of_json};
 use crate::pointers::{Opaque, free, get, give, items, optional_text, put_tokens};
 
 /// Leave special tokens out, and other bytes as they are.
@@ -195,7 +195,10 @@ impl Shared {
         };
         let (tokenizer, tokens) = match json {
             Some(json) => {
-                let tokenizer = of_json(json, init.vocab_size as usize, &ends)?;
+                let mut options = TokenizerOptions::default();
+                options.eos_token_ids = Some(ends.clone());
+                options.vocab_size = (init.vocab_size > 0).then_some(init.vocab_size as usize);
+                let tokenizer = of_json(json.as_bytes(), &options)?;
                 let n_tokens = tokenizer.n_vocab();
                 in_range(n_tokens)?;
                 let special: std::collections::HashMap<TokenId, &str> = tokenizer.special_tokens().collect();
@@ -313,19 +316,6 @@ impl Shared {
             _ => String::from_utf8_lossy(&text).into_owned().into_bytes(),
         }
     }
-}
-
-#[cfg(feature = "tokenizers")]
-fn of_json(json: &str, n_vocab: usize, ends: &[TokenId]) -> Result<Tokenizer, Error> {
-    let mut options = maskwright::TokenizerOptions::default();
-    options.eos_token_ids = Some(ends.to_vec());
-    options.vocab_size = (n_vocab > 0).then_some(n_vocab);
-    Tokenizer::from_json(json.as_bytes(), &options)
-}
-
-#[cfg(not(feature = "tokenizers"))]
-fn of_json(_: &str, _: usize, _: &[TokenId]) -> Result<Tokenizer, Error> {
-    Err(argument("tokenizer_json: this library was built without the encoders that it needs"))
 }
 
 /// # Safety

@@ -14,9 +14,9 @@ pub(super) struct Writer {
     tokenizer: Arc<Shared>,
     /// The mask of here; none before it is asked for.
     mask: Option<Arc<[u32]>>,
-    /// What ended the text, where a limit on work did.
+    /// What ended the text, where the grammar did not: a limit on work, or a vocabulary that cannot write it.
     ended_by: Option<String>,
-    /// Tokens after the end of the text, which the matcher does not know.
+    /// How many tokens were taken that the matcher does not know, at the end of the text.
     n_after: usize,
 }
 
@@ -41,15 +41,24 @@ impl Writer {
         if self.ended_by.is_some() {
             self.only_ends(&mut words);
         } else if let Err(error) = self.matcher.fill_mask(&mut words) {
-            if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Argument) {
-                return Err(error);
-            }
-            self.ended_by = Some(error.to_string());
+            self.end_by(error)?;
+            self.only_ends(&mut words);
+        } else if words.iter().all(|&word| word == 0) {
+            self.ended_by = Some("no token of the vocabulary can come next".to_owned());
             self.only_ends(&mut words);
         }
         let mask: Arc<[u32]> = words.into();
         self.mask = Some(mask.clone());
         Ok(mask)
+    }
+
+    /// Ends the text for lack of work; a bug stays an error.
+    fn end_by(&mut self, error: Error) -> Result<(), Error> {
+        if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Argument) {
+            return Err(error);
+        }
+        self.ended_by = Some(error.to_string());
+        Ok(())
     }
 
     fn only_ends(&self, words: &mut [u32]) {
@@ -88,7 +97,7 @@ impl Writer {
         self.ended_by.is_some() || self.matcher.is_accepting()
     }
 
-    /// Accepts a token.
+    /// Accepts a token. Where that takes too much work, the text ends after it.
     ///
     /// # Errors
     /// If it is refused.
@@ -102,14 +111,23 @@ impl Writer {
         if has_ended {
             return Err(argument(format!("token {id} after the end of the text")));
         }
-        if !self.matcher.accept_token(token)? {
+        self.mask = None;
+        let is_accepted = match self.matcher.accept_token(token) {
+            Ok(is_accepted) => is_accepted,
+            // The caller's text has the token, and ends with it.
+            Err(error) => {
+                self.end_by(error)?;
+                self.n_after = 1;
+                return Ok(());
+            }
+        };
+        if !is_accepted {
             let why = match (id as usize) < self.tokenizer.n_vocab() {
                 true => self.matcher.explain(token)?,
                 false => format!("there are {} tokens", self.tokenizer.n_vocab()),
             };
             return Err(argument(format!("token {id} is not allowed: {why}")));
         }
-        self.mask = None;
         Ok(())
     }
 
@@ -132,10 +150,9 @@ impl Writer {
     }
 
     pub(super) fn rollback(&mut self, n_tokens: usize) -> Result<(), Error> {
-        let n_of_text = n_tokens.saturating_sub(self.n_after);
-        self.matcher.rollback(n_of_text)?;
-        self.n_after -= n_tokens.min(self.n_after);
-        if n_of_text > 0 {
+        self.matcher.rollback(n_tokens.saturating_sub(self.n_after))?;
+        self.n_after = self.n_after.saturating_sub(n_tokens);
+        if self.n_after == 0 {
             (self.mask, self.ended_by) = (None, None);
         }
         Ok(())

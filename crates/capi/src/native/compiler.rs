@@ -4,7 +4,6 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, bindings};
-use serde_json::json;
 
 use super::error::{given_text, put_text, report};
 use super::{ErrorInfo, MwTokenizer, Status};
@@ -164,21 +163,7 @@ pub unsafe extern "C" fn mw_grammar_parse(
     let call = || {
         // SAFETY: the caller's promise.
         let (grammar, text) = unsafe { (get(grammar)?, items(text, n_bytes, "the text")?) };
-        let said = grammar.compiled.parse(text)?;
-        let calls = said.calls.iter().map(|call| {
-            let arguments = call.input.is_none().then_some(&call.arguments);
-            json!({"name": call.name, "id": call.id, "arguments": arguments, "input": call.input})
-        });
-        let captures = said.captures.iter().map(|capture| {
-            json!({"name": capture.name, "text": capture.text, "start": capture.start, "end": capture.end})
-        });
-        let said = json!({
-            "text": said.text,
-            "reasoning": said.reasoning,
-            "calls": calls.collect::<Vec<_>>(),
-            "value": said.value,
-            "captures": captures.collect::<Vec<_>>(),
-        });
+        let said = bindings::message(&grammar.compiled.parse(text)?);
         // SAFETY: as above.
         unsafe { put_text(message, said.to_string(), "where to put the message") }
     };

@@ -1,12 +1,15 @@
 //! Tokenizers of `maskwright.h`.
 
 use std::ffi::c_char;
+use std::path::Path;
 
+#[cfg(not(feature = "tokenizers"))]
+use maskwright::Vocabulary;
 use maskwright::{Error, TokenId, Tokenizer, TokenizerOptions};
 use serde_json::Value;
 
 use super::{ErrorInfo, Status, error::report};
-use crate::guard::argument;
+use crate::guard::{argument, of_json};
 use crate::pointers::{Opaque, free, get, give_to, items, optional_text, put, put_tokens};
 
 /// A model's tokens, and how it cuts text.
@@ -50,6 +53,9 @@ fn options(given: Option<&str>) -> Result<TokenizerOptions, Error> {
 
 /// Reads the tokenizer of a model: a Hugging Face `tokenizer.json`, or a GGUF file if its name ends so.
 ///
+/// In a library without encoders, text is cut greedily, and not as the model's tokenizer does: only
+/// `mw_tokenizer_encode` and forced tokens depend on it.
+///
 /// `options`: JSON, `{"eos_token_ids": [...], "vocab_size": n}` where the files are wrong, or NULL. Result:
 /// `tokenizer`, to be freed with `mw_tokenizer_free`. May be called from any thread.
 #[unsafe(no_mangle)]
@@ -71,35 +77,18 @@ pub unsafe extern "C" fn mw_tokenizer_from_file(
     unsafe { report(error, call) }
 }
 
-#[cfg(feature = "tokenizers")]
 fn from_file(path: &str, options: &TokenizerOptions) -> Result<Tokenizer, Error> {
-    let path = std::path::Path::new(path);
+    let path = Path::new(path);
     match path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf")) {
+        #[cfg(feature = "tokenizers")]
         true => Tokenizer::from_gguf(path, options),
+        #[cfg(feature = "tokenizers")]
         false => Tokenizer::from_file(path, options),
+        #[cfg(not(feature = "tokenizers"))]
+        true => Vocabulary::from_gguf(path, options).map(Tokenizer::from_vocabulary),
+        #[cfg(not(feature = "tokenizers"))]
+        false => Vocabulary::from_file(path, options).map(Tokenizer::from_vocabulary),
     }
-}
-
-#[cfg(feature = "tokenizers")]
-fn from_json(json: &[u8], options: &TokenizerOptions) -> Result<Tokenizer, Error> {
-    Tokenizer::from_json(json, options)
-}
-
-#[cfg(not(feature = "tokenizers"))]
-fn no_encoders() -> Error {
-    argument(
-        "this library was built without the encoders that tokenizer files need; use mw_tokenizer_from_tokens",
-    )
-}
-
-#[cfg(not(feature = "tokenizers"))]
-fn from_file(_: &str, _: &TokenizerOptions) -> Result<Tokenizer, Error> {
-    Err(no_encoders())
-}
-
-#[cfg(not(feature = "tokenizers"))]
-fn from_json(_: &[u8], _: &TokenizerOptions) -> Result<Tokenizer, Error> {
-    Err(no_encoders())
 }
 
 /// Reads the text of a Hugging Face `tokenizer.json`. As `mw_tokenizer_from_file`.
@@ -115,7 +104,7 @@ pub unsafe extern "C" fn mw_tokenizer_from_json(
         // SAFETY: the caller's promise.
         let (json, given) =
             unsafe { (items(json, n_bytes, "the JSON")?, optional_text(options, "the options")?) };
-        let made = from_json(json, &self::options(given)?)?;
+        let made = of_json(json, &self::options(given)?)?;
         // SAFETY: as above.
         unsafe { give_to(tokenizer, made, "where to put the tokenizer") }
     };

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The library, which has the functions of all three headers in a build for tests.
-pub fn library() -> PathBuf {
+pub(crate) fn library() -> PathBuf {
     let name = format!("{}maskwright_capi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     std::env::current_exe().unwrap().with_file_name(name)
 }
 
 /// A program of `tests/c`, compiled into `folder` by `compiler` (`cc` or `c++`) with its `standard`, warnings
 /// as errors. `None`, and said, if there is no compiler.
-pub fn program(folder: &Path, compiler: &str, standard: &str, source: &Path) -> Option<PathBuf> {
+pub(crate) fn program(folder: &Path, compiler: &str, standard: &str, source: &Path) -> Option<PathBuf> {
     if !maskwright_oracle::has_program(compiler) {
         return None;
     }
@@ -20,7 +20,18 @@ pub fn program(folder: &Path, compiler: &str, standard: &str, source: &Path) -> 
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
     let library = library();
     let compiled = Command::new(compiler)
-        .args([standard, "-O1", "-g", "-pedantic", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"])
+        .args([
+            standard,
+            "-O1",
+            "-g",
+            "-pedantic",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wredundant-decls",
+            "-pthread",
+            "-I",
+        ])
         .args([include.as_os_str(), source.as_os_str(), OsStr::new("-o"), program.as_os_str()])
         .arg(&library)
         .arg(format!("-Wl,-rpath,{}", library.parent().unwrap().display()))
@@ -33,7 +44,7 @@ pub fn program(folder: &Path, compiler: &str, standard: &str, source: &Path) -> 
 }
 
 /// What a program prints; it must end well.
-pub fn output(command: &mut Command) -> String {
+pub(crate) fn output(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
@@ -41,6 +52,6 @@ pub fn output(command: &mut Command) -> String {
 }
 
 /// The source of a program of `tests/c`.
-pub fn source(name: &str) -> PathBuf {
+pub(crate) fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }

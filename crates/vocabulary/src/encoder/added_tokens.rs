@@ -24,6 +24,11 @@ pub(crate) struct AddedToken {
 }
 
 impl AddedToken {
+    /// A special token as it is read in any prompt.
+    pub(crate) fn special(id: u32, content: String) -> AddedToken {
+        AddedToken { id, content, special: true, single_word: false, lstrip: false, rstrip: false }
+    }
+
     /// The token with its name, for [`Vocabulary::of_tokens`](crate::Vocabulary::of_tokens).
     pub(crate) fn named(&self) -> (TokenId, String) {
         (TokenId(self.id), self.content.clone())

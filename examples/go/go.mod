@@ -1,0 +1,3 @@
+module maskwright.example/first
+
+go 1.19

@@ -1,0 +1,76 @@
+/**
+ * `GrammarProcessor`: transformers.js writes only what a grammar allows.
+ *
+ * @module maskwright/transformers
+ */
+
+import { Compiler, Tokenizer } from "./index.js";
+
+/** The texts of the rows of one call of `generate`. */
+class Row {
+  constructor(grammar, options, promptLength) {
+    this.matcher = grammar.matcher(options);
+    this.promptLength = promptLength;
+    this.written = [];
+  }
+
+  /** Brings the matcher to the tokens after the prompt. */
+  follow(ids) {
+    const tokens = ids.slice(this.promptLength).map(Number);
+    let shared = 0;
+    while (shared < this.written.length && this.written[shared] === tokens[shared]) shared += 1;
+    if (shared < this.written.length) this.matcher.rollback(this.written.length - shared);
+    this.written.length = shared;
+    for (const token of tokens.slice(shared)) {
+      if (this.matcher.isTerminated) break;
+      if (!this.matcher.accept(token)) {
+        throw new Error(`token ${token} was not allowed: ${this.matcher.explain(token)}. Does another processor change the logits?`);
+      }
+      this.written.push(token);
+    }
+  }
+}
+
+/**
+ * A processor for `logits_processor` of `generate`. `Base` is `LogitsProcessor` of `@huggingface/transformers`, so that this
+ * package needs no version of it.
+ */
+export function grammarProcessor(Base) {
+  return class GrammarProcessor extends Base {
+    /** `options`: those of `Grammar.matcher`. */
+    constructor(grammar, options = {}) {
+      super();
+      this.grammar = grammar;
+      this.options = options;
+      this.rows = null;
+    }
+
+    /** The next call begins a new generation. */
+    reset() {
+      for (const row of this.rows ?? []) row.matcher.free();
+      this.rows = null;
+    }
+
+    /** `input_ids`: the tokens of each row, prompts included. `logits`: (rows, vocabulary), changed in place. */
+    _call(input_ids, logits) {
+      const begins = this.rows === null || this.rows.length !== input_ids.length;
+      if (begins) {
+        this.reset();
+        this.rows = input_ids.map((ids) => new Row(this.grammar, this.options, ids.length));
+      }
+      const width = logits.dims.at(-1);
+      this.rows.forEach((row, index) => {
+        row.follow(input_ids[index]);
+        row.matcher.applyTo(logits.data.subarray(index * width, (index + 1) * width));
+      });
+      return logits;
+    }
+  };
+}
+
+/** A compiler for a tokenizer of transformers.js. */
+export function compilerOf(tokenizer, limits = {}) {
+  const json = tokenizer._tokenizerJSON ?? tokenizer._tokenizer_json;
+  if (!json) throw new TypeError("no tokenizer.json in it: make one with Tokenizer.fromJson, and a Compiler of that");
+  return new Compiler(Tokenizer.fromJson(json), limits);
+}
