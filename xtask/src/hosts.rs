@@ -6,7 +6,8 @@
 //!
 //! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a
 //! quarter of an hour. Later runs reuse an environment as long as its requirements are the same, and take
-//! minutes. vLLM and SGLang, in 6 GB and 7 GB of their own, are tested only if they are named.
+//! minutes. vLLM and SGLang, in 6 GB and 7 GB of their own, llama-server, which is a long build, and mlx-lm are
+//! tested only if they are named.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,6 +15,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use crate::commands::{capture, cargo, root, run, target};
+use crate::llama_server;
 use crate::python_env::{Environment, MATURIN};
 
 /// A program that runs models.
@@ -23,6 +25,10 @@ pub(crate) enum Host {
     Transformers,
     /// llama-cpp-python.
     LlamaCpp,
+    /// llama-server with our C library in it, and a sampler of one's own.
+    LlamaServer,
+    /// mlx-lm, on the CPU.
+    Mlx,
     /// Generators of Outlines, over the other two.
     Outlines,
     /// Structural tags, each compiled and read by xgrammar as well.
@@ -41,7 +47,7 @@ pub(crate) enum Host {
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Which hosts; by default all that need neither vLLM nor SGLang.
+    /// Which hosts; by default all that need neither vLLM nor SGLang nor a build of llama.cpp.
     #[arg(value_enum)]
     hosts: Vec<Host>,
     /// The GGUF file of SmolLM2; by default the one that `maskwright pull smollm2` fetches.
@@ -63,7 +69,20 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
     let files: Vec<&str> = hosts.iter().flat_map(|host| tests(*host)).copied().collect();
     if !files.is_empty() {
         let environment = environment("hosts", "python/hosts/requirements.txt", None)?;
-        run_tests(arguments, &environment, &files)?;
+        run_tests(arguments, &environment, &files, &[])?;
+    }
+    if hosts.contains(&Host::LlamaServer) {
+        let environment = environment("hosts", "python/hosts/requirements.txt", None)?;
+        let programs = llama_server::build(&environment)?;
+        let variables = [
+            ("MASKWRIGHT_HOSTS_LLAMA_SERVER", programs.server),
+            ("MASKWRIGHT_HOSTS_LLAMA_SAMPLER", programs.sampler),
+        ];
+        run_tests(arguments, &environment, &["python/hosts/test_llama_server.py"], &variables)?;
+    }
+    if hosts.contains(&Host::Mlx) {
+        let environment = environment("hosts-mlx", "python/hosts/requirements-mlx.txt", None)?;
+        run_tests(arguments, &environment, &["python/hosts/test_mlx.py"], &[])?;
     }
     if hosts.contains(&Host::ToolCalls) {
         judge_tool_calls(&arguments.passed_on)?;
@@ -71,7 +90,7 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
     let of_vllm =
         [(Host::Vllm, "python/hosts/test_vllm.py"), (Host::VllmDrafts, "python/hosts/test_vllm_drafts.py")];
     for (_, file) in of_vllm.iter().filter(|(host, _)| hosts.contains(host)) {
-        run_tests(arguments, &vllm()?, &[file])?;
+        run_tests(arguments, &vllm()?, &[file], &[])?;
     }
     if hosts.contains(&Host::Newest) {
         for (environment, server) in [(vllm()?, "vllm"), (sglang()?, "sglang")] {
@@ -82,7 +101,7 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
     }
     if hosts.contains(&Host::Sglang) {
         let environment = sglang()?;
-        run_tests(arguments, &environment, &["python/hosts/test_sglang.py"])?;
+        run_tests(arguments, &environment, &["python/hosts/test_sglang.py"], &[])?;
     }
     Ok(())
 }
@@ -117,7 +136,14 @@ fn tests(host: Host) -> &'static [&'static str] {
         ],
         Host::LlamaCpp => &["python/hosts/test_llama_cpp.py", "python/hosts/test_same_prompt.py"],
         Host::Outlines => &["python/hosts/test_outlines.py"],
-        Host::Xgrammar | Host::Vllm | Host::VllmDrafts | Host::Newest | Host::Sglang | Host::ToolCalls => &[],
+        Host::LlamaServer
+        | Host::Mlx
+        | Host::Xgrammar
+        | Host::Vllm
+        | Host::VllmDrafts
+        | Host::Newest
+        | Host::Sglang
+        | Host::ToolCalls => &[],
     }
 }
 
@@ -131,9 +157,14 @@ fn compare_structural_tags(passed_on: &[String]) -> anyhow::Result<()> {
     run(Command::new(environment.python()).arg("python/hosts/structural_tags/own_cases.py"))
 }
 
-/// Runs tests with a small model.
+/// Runs tests with a small model, and with more `variables` than all have.
 #[allow(clippy::print_stderr, reason = "the last line of the run")]
-fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -> anyhow::Result<()> {
+fn run_tests(
+    arguments: &Arguments,
+    environment: &Environment,
+    files: &[&str],
+    variables: &[(&str, PathBuf)],
+) -> anyhow::Result<()> {
     install_package(environment)?;
     let gguf = match &arguments.gguf {
         Some(file) => std::path::absolute(file)?,
@@ -145,7 +176,9 @@ fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -
     run(cargo().args(["build", "--quiet", "-p", "maskwright-cli"]))?;
     let folder = root().join("target/hosts-smollm2");
     if !folder.join("config.json").exists() {
-        run(Command::new(environment.python()).arg("python/hosts/smollm2.py").args([&gguf, &folder]))?;
+        // With torch, which not every environment has.
+        let maker = self::environment("hosts", "python/hosts/requirements.txt", None)?;
+        run(Command::new(maker.python()).arg("python/hosts/smollm2.py").args([&gguf, &folder]))?;
     }
     run(Command::new(environment.python())
         .args(["-m", "pytest", "-q", "-s", "--durations=5", "-p", "no:cacheprovider"])
@@ -155,7 +188,8 @@ fn run_tests(arguments: &Arguments, environment: &Environment, files: &[&str]) -
         .env("MASKWRIGHT_HOSTS_MODEL", &folder)
         .env("MASKWRIGHT_HOSTS_CLI", target().join("debug/maskwright"))
         // Nothing is looked up on the model hub.
-        .env("HF_HUB_OFFLINE", "1"))?;
+        .env("HF_HUB_OFFLINE", "1")
+        .envs(variables.iter().map(|(name, value)| (name, value))))?;
     eprintln!("hosts: {} passed", files.join(", "));
     Ok(())
 }

@@ -271,7 +271,8 @@ pub fn exported(source: &GrammarSource) -> Result<String, Error> {
     Ok(format!("{EXPORTED}{}}}", described(source)?))
 }
 
-/// The grammar of a text that [`exported`] made; `None` for other texts.
+/// The grammar of a text that [`exported`] made; `None` for other texts. Whoever wrote the text may not be who
+/// reads it, so options that name files are refused.
 pub fn imported(text: &str) -> Option<Result<GrammarSource, Error>> {
     let described = text.strip_prefix(EXPORTED)?.trim_end().strip_suffix('}')?;
     let read = || {
@@ -280,7 +281,13 @@ pub fn imported(text: &str) -> Option<Result<GrammarSource, Error>> {
         let text = |name: &str| {
             described[name].as_str().ok_or_else(|| argument(format!("the exported grammar has no {name}")))
         };
-        source(text("kind")?, text("source")?, &described["options"].to_string())
+        let options = &described["options"];
+        if let Some(name) = ["file", "import_paths"].iter().find(|name| options.get(name).is_some()) {
+            return Err(argument(format!(
+                "an exported grammar cannot have the option {name}: it reads no files"
+            )));
+        }
+        source(text("kind")?, text("source")?, &options.to_string())
     };
     Some(read())
 }

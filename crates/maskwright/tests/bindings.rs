@@ -146,6 +146,35 @@ fn wrong_options_say_what_would_be_right() {
     }
 }
 
+/// A text may come from a stranger, by a server's request: it reads no file of who reads it.
+#[test]
+fn exported_grammars_read_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("secret.lark"), "start: \"secret\"").unwrap();
+    std::fs::write(folder.path().join("secret.json"), "{\"const\": \"secret\"}").unwrap();
+    let (paths, file) =
+        (folder.path().display().to_string(), folder.path().join("main").display().to_string());
+    for (kind, source, options) in [
+        ("lark", "start: secret\n%import secret.start -> secret", json!({"import_paths": [&paths]})),
+        ("lark", "start: secret\n%import .secret.start -> secret", json!({"file": &file})),
+        ("json_schema", r#"{"$ref": "secret.json"}"#, json!({"file": &file})),
+    ] {
+        let exported = json!({"kind": kind, "source": source, "options": options});
+        let error = bindings::imported(&format!("{}{exported}}}", bindings::EXPORTED)).unwrap().unwrap_err();
+        assert!(error.to_string().contains("it reads no files"), "{error}");
+    }
+    for (kind, source) in [
+        ("lark", "start: secret\n%import .secret.start -> secret"),
+        ("lark", "%llguidance {}\nstart: %json \"secret.json\""),
+        ("json_schema", r#"{"$ref": "secret.json"}"#),
+    ] {
+        let options = if kind == "lark" { json!({"dialect": "llguidance"}) } else { json!({}) };
+        let exported = json!({"kind": kind, "source": source, "options": options});
+        let source = bindings::imported(&format!("{}{exported}}}", bindings::EXPORTED)).unwrap().unwrap();
+        assert!(compiler().compile(&source, &CompileOptions::default()).is_err());
+    }
+}
+
 /// What no option says is refused rather than left out.
 #[test]
 fn some_grammars_are_no_text() {

@@ -64,7 +64,8 @@ fn only_schema(text: &str) -> Option<&str> {
         None => text,
     };
     let schema = rest.strip_prefix("start:")?.trim_start().strip_prefix("%json")?.trim();
-    serde_json::from_str::<serde_json::Map<String, Value>>(schema).is_ok().then_some(schema)
+    let is_schema = |value: Value| value.is_object() || value.is_boolean();
+    serde_json::from_str(schema).is_ok_and(is_schema).then_some(schema)
 }
 
 /// llguidance's list of grammars, of which the first is the whole and may use the others as `@name`.
