@@ -1,5 +1,5 @@
-//! Maskwright in WebAssembly. `package/index.js` is what users import: it wraps these classes, turns JSON text
-//! into values and errors into exceptions.
+//! Maskwright in WebAssembly. `package/index.js` is what users import: it wraps these classes, turns JSON
+//! text into values and errors into exceptions.
 //!
 //! A panic is a bug of ours and ends the instance: WebAssembly cannot unwind, so what it has left is not used
 //! again. The hook keeps its message for the exception that follows.
@@ -80,8 +80,8 @@ pub struct Tokenizer {
 
 #[wasm_bindgen]
 impl Tokenizer {
-    /// From the text of a `tokenizer.json`. `eos`: the tokens that end a text; none: from the file. `size`: the
-    /// width of the model's logits; 0: from the file.
+    /// From the text of a `tokenizer.json`. `eos`: the tokens that end a text; none: from the file. `size`:
+    /// the width of the model's logits; 0: from the file.
     pub fn from_json(json: &str, eos: &[u32], size: usize) -> Answer<Tokenizer> {
         let mut options = TokenizerOptions::default();
         options.eos_token_ids = (!eos.is_empty()).then(|| ids(eos));

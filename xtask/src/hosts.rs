@@ -6,8 +6,8 @@
 //!
 //! Not part of `.ci/run`: the first run downloads some 3 GB (torch among them), builds llama.cpp and takes a
 //! quarter of an hour. Later runs reuse an environment as long as its requirements are the same, and take
-//! minutes. vLLM and SGLang, in 6 GB and 7 GB of their own, llama-server, which is a long build, and mlx-lm are
-//! tested only if they are named.
+//! minutes. vLLM and SGLang, in 6 GB and 7 GB of their own, llama-server, which is a long build, and mlx-lm
+//! are tested only if they are named.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! llama-server and `examples/llama.cpp`, built with the C libraries: for `cargo xtask hosts llama-server`.
 //!
 //! llama.cpp's sources are those of llama-cpp-python's source distribution, and stay as they are: with
-//! `LLAMA_USE_LLGUIDANCE` they call the functions of `llguidance.h`, and `libmaskwright_llguidance` has these.
-//! The first build takes a quarter of an hour on two cores.
+//! `LLAMA_USE_LLGUIDANCE` they call the functions of `llguidance.h`, and `libmaskwright_llguidance` has
+//! these. The first build takes a quarter of an hour on two cores.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

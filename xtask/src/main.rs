@@ -8,8 +8,8 @@
 //! * `experiment`: the campaigns of `research/campaigns`; `experiment tools` and `experiment calls`, which
 //!   are in folders of their own.
 //! * `research`: the checks of `research/`.
-//! * `hosts`: the Python package in transformers, llama-cpp-python, mlx-lm, Outlines, vLLM and SGLang, and the C
-//!   library in llama-server, with a small model.
+//! * `hosts`: the Python package in transformers, llama-cpp-python, mlx-lm, Outlines, vLLM and SGLang, and
+//!   the C library in llama-server, with a small model.
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.

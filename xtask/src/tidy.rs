@@ -281,7 +281,7 @@ fn check_layers(packages: &[Value], findings: &mut Vec<String>) {
 pub(crate) fn sources() -> anyhow::Result<Vec<(String, String)>> {
     let root = root();
     let mut files = Vec::new();
-    for folder in ["crates", "python", "research", "xtask"] {
+    for folder in ["crates", "js", "python", "research", "xtask"] {
         collect_sources(&root.join(folder), "rs", &mut files)?;
     }
     let read = |file: PathBuf| {

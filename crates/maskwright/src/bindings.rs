@@ -271,8 +271,8 @@ pub fn exported(source: &GrammarSource) -> Result<String, Error> {
     Ok(format!("{EXPORTED}{}}}", described(source)?))
 }
 
-/// The grammar of a text that [`exported`] made; `None` for other texts. Whoever wrote the text may not be who
-/// reads it, so options that name files are refused.
+/// The grammar of a text that [`exported`] made; `None` for other texts. Whoever wrote the text may not be
+/// who reads it, so options that name files are refused.
 pub fn imported(text: &str) -> Option<Result<GrammarSource, Error>> {
     let described = text.strip_prefix(EXPORTED)?.trim_end().strip_suffix('}')?;
     let read = || {
@@ -404,8 +404,8 @@ pub fn captures(captures: &[Capture]) -> Value {
     captures.iter().map(one).collect()
 }
 
-/// What a whole text says: an object with `text`, `reasoning`, `calls` (each with `name`, `id`, and `arguments`
-/// as JSON text or `input`), `value` (JSON text) and `captures`.
+/// What a whole text says: an object with `text`, `reasoning`, `calls` (each with `name`, `id`, and
+/// `arguments` as JSON text or `input`), `value` (JSON text) and `captures`.
 pub fn message(message: &Message) -> Value {
     let call = |call: &ToolCall| {
         let arguments = call.input.is_none().then_some(&call.arguments);
