@@ -124,6 +124,8 @@ pub(crate) fn load(
 struct Mangle<'a> {
     /// The file's path, joined.
     prefix: String,
+    /// Whether the file is a grammar that stands as `@name` in rules.
+    is_at: bool,
     /// New names of what is imported.
     aliases: &'a FxHashMap<String, String>,
     /// How the importing file's names are changed.
@@ -145,6 +147,7 @@ impl Mangle<'_> {
 struct ImportedFile {
     span: Span,
     is_relative: bool,
+    is_at: bool,
     path: Vec<String>,
     names: Vec<Name>,
     aliases: FxHashMap<String, String>,
@@ -182,6 +185,11 @@ impl Loader<'_> {
                         refuse_second(&name, &entries)?;
                         entries.put(Entry { name, parameters: Vec::new(), priority: 0, body: None });
                     }
+                }
+                Statement::Ignore(tree) if mangle.is_some_and(|mangle| mangle.is_at) => {
+                    let message = "`%ignore` in a grammar that another one uses as `@name` is not supported";
+                    return Err(Fault::new(tree.span, message)
+                        .with_hint("ignore it in the first grammar: that holds in all of them"));
                 }
                 Statement::Llguidance(span) if self.dialect == LarkDialect::Lark => {
                     let message = "`%llguidance` stands only in grammars of llguidance's dialect";
@@ -234,7 +242,9 @@ impl Loader<'_> {
         if number as usize == MAX_FILES {
             return Err(Fault::limit(import.span, format!("a grammar of more than {MAX_FILES} files")));
         }
-        let inner = Mangle { prefix: import.path.join("__"), aliases: &import.aliases, outer: mangle };
+        let at = if import.is_at { "@" } else { "" };
+        let prefix = format!("{at}{}", import.path.join("__"));
+        let inner = Mangle { prefix, is_at: import.is_at, aliases: &import.aliases, outer: mangle };
         let imported = self.file(number, Some(&inner), depth + 1)?;
         for name in &import.names {
             if imported.get(&inner.apply(&name.text)).is_none() {
@@ -435,14 +445,15 @@ fn single_terminal(tree: &Tree) -> Option<&str> {
 /// The files that import statements name, in the order of their first import.
 fn imported_files(statements: &[Statement]) -> Result<Vec<ImportedFile>, Fault> {
     let mut files: Vec<ImportedFile> = Vec::new();
-    let mut by_path: FxHashMap<&[String], usize> = FxHashMap::default();
+    let mut by_path: FxHashMap<(&[String], bool), usize> = FxHashMap::default();
     for statement in statements {
-        let Statement::Import(Import { span, is_relative, path, names }) = statement else { continue };
-        let at = *by_path.entry(path).or_insert(files.len());
+        let Statement::Import(Import { span, is_relative, is_at, path, names }) = statement else { continue };
+        let at = *by_path.entry((path, *is_at)).or_insert(files.len());
         if at == files.len() {
             files.push(ImportedFile {
                 span: *span,
                 is_relative: *is_relative,
+                is_at: *is_at,
                 path: path.clone(),
                 names: Vec::new(),
                 aliases: FxHashMap::default(),

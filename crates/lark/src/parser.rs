@@ -35,7 +35,7 @@ pub(crate) fn parse(text: &str, source: u32, fuel: &Fuel) -> Result<Vec<Statemen
     let used = parser.grammars.into_iter().map(|(name, span)| {
         let start = Name { text: START.to_owned(), span, is_terminal: false };
         let names = vec![(start, format!("@{name}"))];
-        Statement::Import(Import { span, is_relative: false, path: vec![name], names })
+        Statement::Import(Import { span, is_relative: false, is_at: true, path: vec![name], names })
     });
     statements.extend(used);
     Ok(statements)
@@ -64,15 +64,15 @@ fn llguidance_options(options: &str, span: Span) -> Result<(), Fault> {
     let options: serde_json::Map<String, serde_json::Value> =
         serde_json::from_str(options).map_err(|error| Fault::new(span, format!("the options: {error}")))?;
     for (name, value) in options {
-        let is_served = OPTIONS.iter().find(|(known, _)| *known == name).map(|&(_, may_be_on)| may_be_on);
-        match (is_served, value.as_bool()) {
+        let is_supported = OPTIONS.iter().find(|(known, _)| *known == name).map(|&(_, may_be_on)| may_be_on);
+        match (is_supported, value.as_bool()) {
             (Some(_), Some(false)) | (Some(true), Some(true)) => {}
             (Some(true), None) => {
                 return Err(Fault::new(span, format!("the option \"{name}\" is {value}, not true or false")));
             }
             _ => {
                 let known = OPTIONS.map(|(name, _)| name);
-                let message = format!("the option \"{name}\": {value} of llguidance is not served");
+                let message = format!("the option \"{name}\": {value} of llguidance is not supported");
                 return Err(Fault::new(span, message).suggesting(&name, known));
             }
         }
@@ -209,7 +209,8 @@ impl<'s> Parser<'_, 's> {
             names.push((name, alias));
         }
         self.end_of_line("the end of the line")?;
-        Ok(Import { span, is_relative, path: path.into_iter().map(|name| name.text).collect(), names })
+        let path = path.into_iter().map(|name| name.text).collect();
+        Ok(Import { span, is_relative, is_at: false, path, names })
     }
 
     fn definition(&mut self) -> Result<Definition, Fault> {
@@ -354,12 +355,7 @@ impl<'s> Parser<'_, 's> {
                     .with_hint("the greater number stands last"));
             }
             Some(max) => Times::Between(min, max),
-            None => {
-                let span = atom.span.to(end);
-                let least = self.repeated(atom.clone(), Times::Exactly(min), end);
-                let more = self.repeated(atom, Times::Star, end);
-                return Ok(Tree { span, node: Node::Sequence(vec![least, more]) });
-            }
+            None => Times::AtLeast(min),
         };
         Ok(self.repeated(atom, times, end))
     }

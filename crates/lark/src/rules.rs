@@ -195,6 +195,7 @@ impl Translator<'_> {
                     Times::Plus => (1, None),
                     Times::Exactly(n) => (n, Some(n)),
                     Times::Between(min, max) => (min, Some(max)),
+                    Times::AtLeast(min) => (min, None),
                 };
                 RuleExpr::Repeat { inner: self.expr(inner, arguments)?.into(), min, max }
             }

@@ -176,6 +176,7 @@ impl Composer<'_> {
                     Times::Plus => "+".to_owned(),
                     Times::Exactly(n) => format!("{{{n}}}"),
                     Times::Between(min, max) => format!("{{{min},{max}}}"),
+                    Times::AtLeast(min) => format!("{{{min},}}"),
                 };
                 Ok(repeated(&self.text(inner)?, &operator))
             }

@@ -288,7 +288,7 @@ impl<'s> Scanner<'s> {
         let rest = self.rest();
         if !is_schema && !rest.starts_with('{') {
             return Err(self
-                .fault(start, "`%llguidance` without options behind it")
+                .fault(start, "`%llguidance` without options after it")
                 .with_hint("write `%llguidance {}`, the JSON object of options"));
         }
         if !rest.starts_with(['{', '"']) {

@@ -73,8 +73,10 @@ pub(crate) enum Times {
     Plus,
     /// `~ n`
     Exactly(u32),
-    /// `~ n..m`
+    /// `~ n..m`, `{n,m}`
     Between(u32, u32),
+    /// `{n,}`
+    AtLeast(u32),
 }
 
 /// A string or pattern as written.
@@ -116,6 +118,8 @@ pub(crate) struct Import {
     pub(crate) span: Span,
     /// Whether the path starts with a dot.
     pub(crate) is_relative: bool,
+    /// Whether it stands for `@name` in rules.
+    pub(crate) is_at: bool,
     /// The grammar's path, without the names that are imported; not empty.
     pub(crate) path: Vec<String>,
     /// What is imported and what it is called here.

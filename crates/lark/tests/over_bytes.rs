@@ -258,6 +258,7 @@ fn notation_of_llguidance() {
                 r#"start: %json {"type": "object", "properties": {"n": {"enum": [1]}}, "required": ["n"], "additionalProperties": false}"#
             }
             "my-list.lark" => "start: \"[\" item{1,2} @deep \"]\"\nitem: DIGIT \",\"\nDIGIT: /[0-9]/",
+            "own.lark" => "start: \"a\" \"b\"\n%ignore \" \"",
             "deep.lark" => "%llguidance {\"no_forcing\": true}\nstart: \"!\"",
             _ => return None,
         };
@@ -274,6 +275,8 @@ fn notation_of_llguidance() {
         ("start: (\"a\" | B){1,2}\nB: \"b\"", &["a", "ab", "bb"], &["", "aba"]),
         ("start: item{,2}\nitem: \"a\"", &["", "a", "aa"], &["aaa"]),
         ("start: \"x\" A\nA: /a/{2,}", &["xaa", "xaaaaa"], &["xa"]),
+        ("start: \"a\"{2,} item{0,}\nitem: \"b\"", &["aa", "aaab"], &["ab"]),
+        ("start: @deep x\n%import deep.start -> x", &["!!"], &["!"]),
         ("%llguidance {}\nstart: \"f\" @call @call", &["f{\"n\":1}{\"n\": 1}"], &["f", "f{}{}"]),
         ("%llguidance {\"allow_initial_skip\": true}\nstart: @my-list", &["[1,!]", "[1,2,!]"], &["[!]"]),
     ] {
@@ -283,12 +286,13 @@ fn notation_of_llguidance() {
         wrong.iter().for_each(|text| assert!(!oracle.is_word(text.as_bytes()), "{text} of {source}"));
     }
     for (source, message) in [
+        ("start: @own", "`%ignore` in a grammar that another one uses"),
         ("start: @cal", "no grammar `cal` is found"),
         ("start: \"a\"{2,1}", "2 to 1 repetitions"),
         ("start: \"a\"{2", "a number of repetitions or `}`"),
-        ("%llguidance\nstart: \"a\"", "`%llguidance` without options"),
+        ("%llguidance\nstart: \"a\"", "`%llguidance` without options after"),
         ("%llguidance {\nstart: \"a\"", "the options are not JSON"),
-        ("%llguidance {\"ignore_once\": true}\nstart: \"a\"", "is not served"),
+        ("%llguidance {\"ignore_once\": true}\nstart: \"a\"", "is not supported"),
         ("%llguidance {\"no_forcing\": 1}\nstart: \"a\"", "is 1, not true or false"),
         ("start[lazy]: \"a\"", "`:` is expected"),
     ] {

@@ -175,8 +175,8 @@ fn tool_calls(given: &mut Given) -> Result<ToolCallOptions, Error> {
 /// A grammar as an object with the members `kind`, `source` and `options`: what [`source`] makes it from.
 ///
 /// # Errors
-/// For a grammar that was built by hand, and for what no option says: other documents and imported files,
-/// indentation other than Python's.
+/// For a grammar that was built by hand, and for what is not written: other documents, files, indentation other
+/// than Python's.
 pub fn described(source: &GrammarSource) -> Result<Value, Error> {
     if !source.is_all_in_text() {
         return Err(no_words("needs other documents or files"));
@@ -234,6 +234,10 @@ pub fn described(source: &GrammarSource) -> Result<Value, Error> {
 }
 
 fn put_schema(config: &SchemaConfig, put: &mut impl FnMut(&str, Value)) -> Result<(), Error> {
+    let default = SchemaConfig::default();
+    if (config.style, config.limits) != (default.style, default.limits) {
+        return Err(no_words("has a style or limits of schemas that no option gives"));
+    }
     put("property_order", name_of(&config.property_order, &ORDERS)?.into());
     put("numbers", name_of(&config.numbers, &NUMBERS)?.into());
     put("strict", config.strict.into());
@@ -274,7 +278,7 @@ pub fn exported(source: &GrammarSource) -> Result<String, Error> {
 /// The grammar of a text that [`exported`] made; `None` for other texts. Whoever wrote the text may not be
 /// who reads it, so options that name files are refused.
 pub fn imported(text: &str) -> Option<Result<GrammarSource, Error>> {
-    let described = text.strip_prefix(EXPORTED)?.trim_end().strip_suffix('}')?;
+    let described = text.trim_start().strip_prefix(EXPORTED)?.trim_end().strip_suffix('}')?;
     let read = || {
         let described: Value = serde_json::from_str(described)
             .map_err(|error| argument(format!("the exported grammar is not JSON: {error}")))?;

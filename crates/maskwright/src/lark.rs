@@ -54,8 +54,16 @@ pub struct LarkOptions {
     /// or here if it has none.
     #[serde(skip)]
     pub import_paths: Vec<PathBuf>,
-    /// Grammars that are found before any file, by name. `@name` stands for the rule `start` of one.
+    /// Grammars that are found before any file, by name or as `name.lark`; they read no files themselves.
+    /// `@name` stands for the rule `start` of one.
     pub grammars: BTreeMap<String, String>,
+}
+
+impl LarkOptions {
+    /// The grammar among [`grammars`](LarkOptions::grammars) that a path names.
+    pub(crate) fn known(&self, path: &str) -> Option<&String> {
+        self.grammars.get(path).or_else(|| self.grammars.get(path.strip_suffix(".lark")?))
+    }
 }
 
 impl Default for LarkOptions {
@@ -144,7 +152,7 @@ fn resolve(
     file: Option<&Path>,
     options: &LarkOptions,
 ) -> Option<ImportedGrammar> {
-    if let Some(text) = options.grammars.get(request.path) {
+    if let Some(text) = options.known(request.path) {
         return Some(ImportedGrammar { name: request.path.to_owned(), text: text.clone() });
     }
     let read = |path: PathBuf| {
@@ -152,6 +160,8 @@ fn resolve(
         Some(ImportedGrammar { name: path.to_string_lossy().into_owned(), text })
     };
     match request.from {
+        // Its caller has named no folder for it.
+        Some(importer) if options.known(importer).is_some() => None,
         Some(importer) if file.is_some() || importer != NAMELESS => {
             read(Path::new(importer).parent()?.join(request.path))
         }

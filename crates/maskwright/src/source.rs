@@ -749,15 +749,17 @@ impl GrammarSource {
         Ok(GrammarSource { notation, file, documents, imports, has_special_tokens, captures })
     }
 
-    /// Whether it was read without other documents and files than its options have.
+    /// Whether its text and options say all of it: it needs no other documents and no files.
     pub(crate) fn is_all_in_text(&self) -> bool {
         let own = match &self.notation {
-            Notation::Lark { options, .. } => Some(&options.grammars),
+            Notation::Lark { options, .. } => Some(options),
             _ => None,
         };
-        let mut imports = self.imports.iter().flat_map(|imports| imports.keys());
+        // What it has not read yet may be in a file.
+        let may_read = self.file.is_some() || own.is_some_and(|options| !options.import_paths.is_empty());
+        let Some(imports) = &self.imports else { return self.documents.known().is_empty() && !may_read };
         self.documents.known().is_empty()
-            && imports.all(|(_, path)| own.is_some_and(|own| own.contains_key(path)))
+            && imports.keys().all(|(_, path)| own.is_some_and(|options| options.known(path).is_some()))
     }
 
     /// Whether the rules were written by a person, and may be regular where a terminal would be faster.

@@ -54,7 +54,7 @@ fn cases() -> Vec<(&'static str, &'static str, Value, &'static str, &'static str
         (
             "lark",
             "%llguidance {}\nstart: \"x\" @part{2}",
-            json!({"dialect": "llguidance", "grammars": {"part.lark": "start: \"y\""}}),
+            json!({"dialect": "llguidance", "grammars": {"part": "start: \"y\""}}),
             "xyy",
             "xy",
         ),
@@ -164,11 +164,15 @@ fn exported_grammars_read_no_files() {
         assert!(error.to_string().contains("it reads no files"), "{error}");
     }
     for (kind, source) in [
+        ("lark", "start: @own"),
         ("lark", "start: secret\n%import .secret.start -> secret"),
         ("lark", "%llguidance {}\nstart: %json \"secret.json\""),
         ("json_schema", r#"{"$ref": "secret.json"}"#),
     ] {
-        let options = if kind == "lark" { json!({"dialect": "llguidance"}) } else { json!({}) };
+        // A grammar in the options reads no file either, wherever the tests run.
+        let own = json!({"own": "start: %json \"Cargo.toml\""});
+        let options =
+            if kind == "lark" { json!({"dialect": "llguidance", "grammars": own}) } else { json!({}) };
         let exported = json!({"kind": kind, "source": source, "options": options});
         let source = bindings::imported(&format!("{}{exported}}}", bindings::EXPORTED)).unwrap().unwrap();
         assert!(compiler().compile(&source, &CompileOptions::default()).is_err());
@@ -187,6 +191,12 @@ fn some_grammars_are_no_text() {
     let built = GrammarSource::regex("a").grammar(&CompileOptions::default()).unwrap();
     let error = bindings::exported(compiled(&built.into()).source()).unwrap_err();
     assert!(error.to_string().contains("was built by hand"), "{error}");
+    let unread = GrammarSource::json_schema("{}", Default::default()).file("x.json");
+    assert!(bindings::described(&unread).is_err() && bindings::described(compiled(&unread).source()).is_ok());
+    let mut config = maskwright::json_schema::SchemaConfig::default();
+    config.style = maskwright::json_schema::Style::QwenXml;
+    let error = bindings::described(&GrammarSource::json_schema("{}", config)).unwrap_err();
+    assert!(error.to_string().contains("has a style or limits"), "{error}");
     let mut options = maskwright::lark::LarkOptions::default();
     options.schemas.whitespace = maskwright::json_schema::Whitespace::OneLine;
     let error = bindings::described(&GrammarSource::lark("start: \"a\"", options)).unwrap_err();

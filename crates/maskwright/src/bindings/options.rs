@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::{Error, ErrorKind};
 
-/// The options of a grammar of some kind that nobody has taken yet.
+/// The options of a grammar of some kind that are not read yet.
 pub(super) struct Given {
     kind: String,
     options: Map<String, Value>,
