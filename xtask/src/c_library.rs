@@ -116,6 +116,9 @@ fn build(library: &Library, arguments: &Arguments) -> anyhow::Result<PathBuf> {
     if cfg!(target_os = "linux") {
         command.arg(format!("-Clink-arg=-Wl,-soname,{}", with_abi(library.name)));
     }
+    if cfg!(target_os = "macos") {
+        command.arg(format!("-Clink-arg=-Wl,-install_name,@rpath/lib{}.dylib", library.name));
+    }
     run(&mut command)?;
     let folder = if arguments.profile == "dev" { "debug" } else { &arguments.profile };
     Ok(target().join(folder).join("libmaskwright_capi.so"))

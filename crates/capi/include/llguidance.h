@@ -47,13 +47,13 @@ typedef struct LlgStopController LlgStopController;
 typedef struct LlgTokenizer LlgTokenizer;
 
 /**
- * Limits of llguidance's parser. They are read by nobody: Maskwright has limits of its own.
+ * Limits of llguidance's parser. Ignored: Maskwright has limits of its own.
  */
 typedef struct LlgParserLimits {
   /**
    * Items of one row of its parser.
    */
-  uintptr_t max_items_in_row;
+  size_t max_items_in_row;
   /**
    * Work for the expressions of its lexer.
    */
@@ -65,15 +65,15 @@ typedef struct LlgParserLimits {
   /**
    * Items of its parser for a mask.
    */
-  uintptr_t step_max_items;
+  size_t step_max_items;
   /**
    * States of its lexer.
    */
-  uintptr_t max_lexer_states;
+  size_t max_lexer_states;
   /**
    * Symbols of a grammar.
    */
-  uintptr_t max_grammar_size;
+  size_t max_grammar_size;
   /**
    * Whether large expressions are run over the vocabulary at once.
    */
@@ -109,7 +109,7 @@ typedef struct LlgConstraintInit {
    */
   bool backtrack_ok;
   /**
-   * Read by nobody.
+   * Ignored.
    */
   struct LlgParserLimits limits;
 } LlgConstraintInit;
@@ -170,7 +170,7 @@ typedef struct LlgConstraintStep {
   /**
    * How many bytes are there.
    */
-  uintptr_t mask_byte_len;
+  size_t mask_byte_len;
 } LlgConstraintStep;
 
 /**
@@ -179,14 +179,14 @@ typedef struct LlgConstraintStep {
 typedef void (*LlgCallback)(const void *user_data);
 
 /**
- * Cuts bytes into tokens: writes at most `output_tokens_len` ids, and returns how many there are. Must be
+ * Tokenizes bytes: writes at most `output_tokens_len` ids, and returns how many there are. Must be
  * callable from any thread.
  */
-typedef uintptr_t (*LlgTokenizeFn)(const void *user_data,
-                                   const uint8_t *bytes,
-                                   uintptr_t bytes_len,
-                                   uint32_t *output_tokens,
-                                   uintptr_t output_tokens_len);
+typedef size_t (*LlgTokenizeFn)(const void *user_data,
+                                const uint8_t *bytes,
+                                size_t bytes_len,
+                                uint32_t *output_tokens,
+                                size_t output_tokens_len);
 
 /**
  * What an older program gives for a tokenizer. Fill it with zeros first.
@@ -217,11 +217,11 @@ typedef struct LlgTokenizerInit {
    */
   bool tokenize_assumes_string;
   /**
-   * How text is cut.
+   * How text is tokenized.
    */
   LlgTokenizeFn tokenize_fn;
   /**
-   * Whether text is cut greedily if there is no `tokenize_fn`.
+   * Whether text is tokenized by longest match if there is no `tokenize_fn`.
    */
   bool use_approximate_greedy_tokenize_fn;
   /**
@@ -229,7 +229,7 @@ typedef struct LlgTokenizerInit {
    */
   const void *tokenize_user_data;
   /**
-   * Read by nobody.
+   * Ignored.
    */
   const char *const *slices;
 } LlgTokenizerInit;
@@ -242,7 +242,7 @@ typedef struct LlgTokenizerInitV2 {
   /**
    * The size of this struct.
    */
-  uintptr_t struct_size;
+  size_t struct_size;
   /**
    * How many tokens there are.
    */
@@ -268,11 +268,11 @@ typedef struct LlgTokenizerInitV2 {
    */
   bool tokenize_assumes_string;
   /**
-   * How text is cut.
+   * How text is tokenized.
    */
   LlgTokenizeFn tokenize_fn;
   /**
-   * Whether text is cut greedily if there is no `tokenize_fn`.
+   * Whether text is tokenized by longest match if there is no `tokenize_fn`.
    */
   bool use_approximate_greedy_tokenize_fn;
   /**
@@ -280,7 +280,7 @@ typedef struct LlgTokenizerInitV2 {
    */
   const void *tokenize_user_data;
   /**
-   * Read by nobody.
+   * Ignored.
    */
   const char *const *slices;
   /**
@@ -361,18 +361,19 @@ bool llg_is_stopped(const struct LlgConstraint *cc);
 int32_t llg_compute_mask(struct LlgConstraint *cc, struct LlgMaskResult *res_p);
 
 /**
- * Accepts the token that was chosen by the mask. 0, or -1 for an error: a refused token is one for good.
+ * Accepts the token that was chosen by the mask. 0, or -1 for an error: after a refused token the object stays in the error state.
  */
 int32_t llg_commit_token(struct LlgConstraint *cc,
                          LlgToken token,
                          struct LlgCommitResult *res_p);
 
 /**
- * Computes the masks of several constraints on other threads, then calls `done_cb`. A text that has stopped
- * has no token in its mask. Until then the constraints and masks are in use.
+ * Computes the masks of several constraints on other threads, then calls `done_cb`, on one of them. If it is
+ * NULL, the call returns when the masks are there. A text that has stopped has the tokens that end it in its
+ * mask. Until then the constraints and masks are in use; none may be there twice.
  */
 void llg_par_compute_mask(const struct LlgConstraintStep *steps,
-                          uintptr_t n_steps,
+                          size_t n_steps,
                           const void *user_data,
                           LlgCallback done_cb);
 
@@ -407,7 +408,7 @@ int32_t llg_validate_grammar(const struct LlgConstraintInit *init,
                              const char *constraint_type,
                              const char *data,
                              char *message,
-                             uintptr_t message_len);
+                             size_t message_len);
 
 /**
  * Computes the mask of the tokens that may come next into a buffer of `llg_matcher_get_mask_byte_size`
@@ -415,7 +416,7 @@ int32_t llg_validate_grammar(const struct LlgConstraintInit *init,
  */
 int32_t llg_matcher_compute_mask_into(struct LlgMatcher *matcher,
                                       uint32_t *mask_dest,
-                                      uintptr_t mask_byte_len);
+                                      size_t mask_byte_len);
 
 /**
  * Computes the mask of the tokens that may come next, for `llg_matcher_get_mask`. 0, or -1 for an error.
@@ -430,19 +431,20 @@ const uint32_t *llg_matcher_get_mask(struct LlgMatcher *matcher);
 /**
  * How many bytes a mask has.
  */
-uintptr_t llg_matcher_get_mask_byte_size(const struct LlgMatcher *matcher);
+size_t llg_matcher_get_mask_byte_size(const struct LlgMatcher *matcher);
 
 /**
- * Accepts a token. 0, or -1 for an error: a refused token is one for good.
+ * Accepts a token. 0, or -1 for an error: after a refused token the object stays in the error state.
  */
-int32_t llg_matcher_consume_token(struct LlgMatcher *matcher, uint32_t token);
+int32_t llg_matcher_consume_token(struct LlgMatcher *matcher,
+                                  uint32_t token);
 
 /**
  * The same for several tokens.
  */
 int32_t llg_matcher_consume_tokens(struct LlgMatcher *matcher,
                                    const uint32_t *tokens,
-                                   uintptr_t n_tokens);
+                                   size_t n_tokens);
 
 /**
  * What went wrong, as long as the matcher lives; NULL if nothing did.
@@ -462,7 +464,7 @@ void llg_free_matcher(struct LlgMatcher *matcher);
 /**
  * Takes the last tokens back. 0, or -1 for an error.
  */
-int32_t llg_matcher_rollback(struct LlgMatcher *matcher, uintptr_t num_tokens);
+int32_t llg_matcher_rollback(struct LlgMatcher *matcher, size_t num_tokens);
 
 /**
  * Goes back to the beginning. 0, or -1 for an error, and after one.
@@ -484,7 +486,7 @@ bool llg_matcher_is_stopped(const struct LlgMatcher *matcher);
  */
 int32_t llg_matcher_validate_tokens(struct LlgMatcher *matcher,
                                     const uint32_t *tokens,
-                                    uintptr_t n_tokens);
+                                    size_t n_tokens);
 
 /**
  * The tokens that must come next: writes as many ids as the buffer holds, and returns how many it wrote; -1
@@ -492,7 +494,7 @@ int32_t llg_matcher_validate_tokens(struct LlgMatcher *matcher,
  */
 int32_t llg_matcher_compute_ff_tokens(struct LlgMatcher *matcher,
                                       uint32_t *output,
-                                      uintptr_t output_len);
+                                      size_t output_len);
 
 /**
  * A matcher in the same state, to be freed by itself.
@@ -505,10 +507,10 @@ struct LlgMatcher *llg_clone_matcher(const struct LlgMatcher *matcher);
  */
 struct LlgStopController *llg_new_stop_controller(const struct LlgTokenizer *tokenizer,
                                                   const uint32_t *stop_tokens,
-                                                  uintptr_t stop_tokens_len,
+                                                  size_t stop_tokens_len,
                                                   const char *stop_rx,
                                                   char *error_string,
-                                                  uintptr_t error_string_len);
+                                                  size_t error_string_len);
 
 /**
  * Reads a token. Returns the text to show, until the next call, its length in `output_len_p`, and in
@@ -516,7 +518,7 @@ struct LlgStopController *llg_new_stop_controller(const struct LlgTokenizer *tok
  */
 const char *llg_stop_commit_token(struct LlgStopController *stop_ctrl,
                                   uint32_t token,
-                                  uintptr_t *output_len_p,
+                                  size_t *output_len_p,
                                   bool *is_stopped_p);
 
 /**
@@ -535,15 +537,15 @@ void llg_free_stop_controller(struct LlgStopController *stop_ctrl);
  */
 struct LlgTokenizer *llg_new_tokenizer(const struct LlgTokenizerInit *tok_init,
                                        char *error_string,
-                                       uintptr_t error_string_len);
+                                       size_t error_string_len);
 
 /**
  * The same with more tokens that end a text. Of the struct, `struct_size` bytes are read, so a program that
- * knows fewer fields goes on.
+ * knows fewer fields works too.
  */
 struct LlgTokenizer *llg_new_tokenizer_v2(const struct LlgTokenizerInitV2 *tok_init,
                                           char *error_string,
-                                          uintptr_t error_string_len);
+                                          size_t error_string_len);
 
 /**
  * The same tokenizer once more, to be freed by itself.
@@ -551,48 +553,48 @@ struct LlgTokenizer *llg_new_tokenizer_v2(const struct LlgTokenizerInitV2 *tok_i
 struct LlgTokenizer *llg_clone_tokenizer(const struct LlgTokenizer *tok);
 
 /**
- * Frees a tokenizer; NULL is nothing to free. What was made with it goes on.
+ * Frees a tokenizer; NULL is nothing to free. What was made with it stays valid.
  */
 void llg_free_tokenizer(struct LlgTokenizer *tok);
 
 /**
- * Cuts bytes into tokens: writes as many ids as the buffer holds, and returns how many there are.
+ * Tokenizes bytes: writes as many ids as the buffer holds, and returns how many there are.
  */
-uintptr_t llg_tokenize_bytes(const struct LlgTokenizer *tok,
-                             const uint8_t *bytes,
-                             uintptr_t bytes_len,
-                             uint32_t *output_tokens,
-                             uintptr_t output_tokens_len);
+size_t llg_tokenize_bytes(const struct LlgTokenizer *tok,
+                          const uint8_t *bytes,
+                          size_t bytes_len,
+                          uint32_t *output_tokens,
+                          size_t output_tokens_len);
 
 /**
  * The same; after a byte 0xFF, `<name>` and `[id]` stand for a special token.
  */
-uintptr_t llg_tokenize_bytes_marker(const struct LlgTokenizer *tok,
-                                    const uint8_t *bytes,
-                                    uintptr_t bytes_len,
-                                    uint32_t *output_tokens,
-                                    uintptr_t output_tokens_len);
+size_t llg_tokenize_bytes_marker(const struct LlgTokenizer *tok,
+                                 const uint8_t *bytes,
+                                 size_t bytes_len,
+                                 uint32_t *output_tokens,
+                                 size_t output_tokens_len);
 
 /**
  * Tokens for people to read, between marks. Writes what the buffer holds, with a NUL byte, and returns how
  * many bytes there are with it.
  */
-uintptr_t llg_stringify_tokens(const struct LlgTokenizer *tok,
-                               const uint32_t *tokens,
-                               uintptr_t n_tokens,
-                               char *output,
-                               uintptr_t output_len);
+size_t llg_stringify_tokens(const struct LlgTokenizer *tok,
+                            const uint32_t *tokens,
+                            size_t n_tokens,
+                            char *output,
+                            size_t output_len);
 
 /**
  * The text of tokens. `flags`: any of LLG_DECODE_… Writes what the buffer holds, with a NUL byte, and
  * returns how many bytes there are with it.
  */
-uintptr_t llg_decode_tokens(const struct LlgTokenizer *tok,
-                            const uint32_t *tokens,
-                            uintptr_t n_tokens,
-                            char *output,
-                            uintptr_t output_len,
-                            uint32_t flags);
+size_t llg_decode_tokens(const struct LlgTokenizer *tok,
+                         const uint32_t *tokens,
+                         size_t n_tokens,
+                         char *output,
+                         size_t output_len,
+                         uint32_t flags);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -41,7 +41,7 @@
 #define MW_TOKEN_ENDS_TEXT 2
 
 /**
- * What became of a call.
+ * The result of a call.
  */
 typedef enum mw_status {
   /**
@@ -69,7 +69,7 @@ typedef enum mw_status {
    */
   MW_STATUS_CANCELLED = 5,
   /**
-   * The limit on tokens is too small; `needed` of the error says which is not.
+   * The limit on tokens is too small; `needed` of the error is large enough.
    */
   MW_STATUS_MAX_TOKENS_TOO_SMALL = 6,
   /**
@@ -154,15 +154,15 @@ typedef struct mw_error {
   /**
    * The line of the text at fault, from 1.
    */
-  uintptr_t line;
+  size_t line;
   /**
    * The column, in characters from 1.
    */
-  uintptr_t column;
+  size_t column;
   /**
    * How many tokens are enough.
    */
-  uintptr_t needed;
+  size_t needed;
 } mw_error;
 
 #ifdef __cplusplus
@@ -196,14 +196,14 @@ enum mw_status mw_compiler_new(const struct mw_tokenizer *tokenizer,
                                struct mw_error **error);
 
 /**
- * Frees a compiler; NULL is nothing to free. Its grammars go on.
+ * Frees a compiler; NULL is nothing to free. Grammars that it compiled stay valid.
  */
 void mw_compiler_free(struct mw_compiler *compiler);
 
 /**
  * The bytes that the compiler's caches and grammars take. 0 for NULL. May be called from any thread.
  */
-uintptr_t mw_compiler_memory(const struct mw_compiler *compiler);
+size_t mw_compiler_memory(const struct mw_compiler *compiler);
 
 /**
  * Compiles a grammar.
@@ -220,14 +220,14 @@ uintptr_t mw_compiler_memory(const struct mw_compiler *compiler);
 enum mw_status mw_compile(const struct mw_compiler *compiler,
                           const char *kind,
                           const char *source,
-                          uintptr_t n_bytes,
+                          size_t n_bytes,
                           const char *options,
                           const struct mw_cancel_token *cancel,
                           struct mw_grammar **grammar,
                           struct mw_error **error);
 
 /**
- * Frees a grammar; NULL is nothing to free. Its sessions go on.
+ * Frees a grammar; NULL is nothing to free. Its sessions stay valid.
  */
 void mw_grammar_free(struct mw_grammar *grammar);
 
@@ -245,7 +245,7 @@ char *mw_grammar_report(const struct mw_grammar *grammar);
  */
 enum mw_status mw_grammar_parse(const struct mw_grammar *grammar,
                                 const uint8_t *text,
-                                uintptr_t n_bytes,
+                                size_t n_bytes,
                                 char **message,
                                 struct mw_error **error);
 
@@ -259,7 +259,7 @@ enum mw_status mw_grammar_export(const struct mw_grammar *grammar,
                                  struct mw_error **error);
 
 /**
- * What stops work from another thread, to be freed with `mw_cancel_free`. May be called from any thread.
+ * A token that stops work from another thread, to be freed with `mw_cancel_free`. May be called from any thread.
  */
 struct mw_cancel_token *mw_cancel_new(void);
 
@@ -269,7 +269,7 @@ struct mw_cancel_token *mw_cancel_new(void);
 void mw_cancel(const struct mw_cancel_token *cancel);
 
 /**
- * Frees what stops work; NULL is nothing to free. Work that was given it goes on.
+ * Frees what stops work; NULL is nothing to free. Work that was given it is not stopped.
  */
 void mw_cancel_free(struct mw_cancel_token *cancel);
 
@@ -302,8 +302,8 @@ enum mw_status mw_session_clone(struct mw_session *session,
                                 struct mw_error **error);
 
 /**
- * Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL: no
- * more.
+ * Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL
+ * removes the token. A call that is cancelled leaves the session as it was.
  */
 enum mw_status mw_session_cancel_with(struct mw_session *session,
                                       const struct mw_cancel_token *cancel,
@@ -312,11 +312,12 @@ enum mw_status mw_session_cancel_with(struct mw_session *session,
 /**
  * Writes the mask of the tokens that may come next to `n_words` words: at least `mw_tokenizer_mask_words`,
  * those beyond are cleared. `flags`: MW_MASK_IS_BOUND and MW_MASK_IS_FULL; may be NULL. After the end of the
- * text the mask has the tokens that end it. If the call fails, the words do not change.
+ * text the mask has the tokens that end it; if the tokenizer has none, all tokens, as soon as nothing can
+ * follow. If the call fails, don't use the words.
  */
 enum mw_status mw_session_fill_mask(struct mw_session *session,
                                     uint32_t *mask,
-                                    uintptr_t n_words,
+                                    size_t n_words,
                                     uint32_t *flags,
                                     struct mw_error **error);
 
@@ -326,10 +327,10 @@ enum mw_status mw_session_fill_mask(struct mw_session *session,
  * each row; may be NULL. A row that fails is cleared, and the call returns the status of the first that did.
  */
 enum mw_status mw_fill_masks(struct mw_session *const *sessions,
-                             uintptr_t n,
+                             size_t n,
                              uint32_t *masks,
-                             uintptr_t words_per_row,
-                             uintptr_t n_threads,
+                             size_t words_per_row,
+                             size_t n_threads,
                              enum mw_status *statuses,
                              struct mw_error **error);
 
@@ -342,12 +343,12 @@ enum mw_status mw_session_accept(struct mw_session *session,
                                  struct mw_error **error);
 
 /**
- * Accepts tokens until one is refused. Result: `n_accepted`, how many were accepted.
+ * Accepts tokens until one is refused. Result: `n_accepted`, how many were accepted, also if the call fails.
  */
 enum mw_status mw_session_accept_tokens(struct mw_session *session,
                                         const uint32_t *ids,
-                                        uintptr_t n_ids,
-                                        uintptr_t *n_accepted,
+                                        size_t n_ids,
+                                        size_t *n_accepted,
                                         struct mw_error **error);
 
 /**
@@ -356,7 +357,7 @@ enum mw_status mw_session_accept_tokens(struct mw_session *session,
  */
 enum mw_status mw_session_accept_bytes(struct mw_session *session,
                                        const uint8_t *text,
-                                       uintptr_t n_bytes,
+                                       size_t n_bytes,
                                        bool *is_accepted,
                                        struct mw_error **error);
 
@@ -365,16 +366,14 @@ enum mw_status mw_session_accept_bytes(struct mw_session *session,
  */
 enum mw_status mw_session_validate(struct mw_session *session,
                                    const uint32_t *ids,
-                                   uintptr_t n_ids,
-                                   uintptr_t *n_accepted,
+                                   size_t n_ids,
+                                   size_t *n_accepted,
                                    struct mw_error **error);
 
 /**
  * Undoes the last `n` steps: tokens, and calls of `mw_session_accept_bytes`.
  */
-enum mw_status mw_session_rollback(struct mw_session *session,
-                                   uintptr_t n,
-                                   struct mw_error **error);
+enum mw_status mw_session_rollback(struct mw_session *session, size_t n, struct mw_error **error);
 
 /**
  * Goes back to the beginning of the text, which also mends a session that has met a bug.
@@ -401,8 +400,8 @@ enum mw_status mw_session_is_terminated(struct mw_session *session,
  */
 enum mw_status mw_session_forced_tokens(struct mw_session *session,
                                         uint32_t *ids,
-                                        uintptr_t capacity,
-                                        uintptr_t *n_ids,
+                                        size_t capacity,
+                                        size_t *n_ids,
                                         struct mw_error **error);
 
 /**
@@ -411,8 +410,8 @@ enum mw_status mw_session_forced_tokens(struct mw_session *session,
  */
 enum mw_status mw_session_finish(struct mw_session *session,
                                  uint32_t *ids,
-                                 uintptr_t capacity,
-                                 uintptr_t *n_ids,
+                                 size_t capacity,
+                                 size_t *n_ids,
                                  struct mw_error **error);
 
 /**
@@ -420,7 +419,7 @@ enum mw_status mw_session_finish(struct mw_session *session,
  * whether fewer are certainly not enough (may be NULL).
  */
 enum mw_status mw_session_tokens_to_finish(struct mw_session *session,
-                                           uintptr_t *n_tokens,
+                                           size_t *n_tokens,
                                            bool *is_exact,
                                            struct mw_error **error);
 
@@ -430,7 +429,7 @@ enum mw_status mw_session_tokens_to_finish(struct mw_session *session,
  * be freed with `mw_text_free`.
  */
 enum mw_status mw_session_events(struct mw_session *session,
-                                 uintptr_t since,
+                                 size_t since,
                                  char **events,
                                  struct mw_error **error);
 
@@ -453,7 +452,7 @@ enum mw_status mw_session_explain(struct mw_session *session,
 /**
  * Reads the tokenizer of a model: a Hugging Face `tokenizer.json`, or a GGUF file if its name ends so.
  *
- * In a library without encoders, text is cut greedily, and not as the model's tokenizer does: only
+ * In a library without encoders, text is tokenized by longest match, not as the model's tokenizer does: only
  * `mw_tokenizer_encode` and forced tokens depend on it.
  *
  * `options`: JSON, `{"eos_token_ids": [...], "vocab_size": n}` where the files are wrong, or NULL. Result:
@@ -468,7 +467,7 @@ enum mw_status mw_tokenizer_from_file(const char *path,
  * Reads the text of a Hugging Face `tokenizer.json`. As `mw_tokenizer_from_file`.
  */
 enum mw_status mw_tokenizer_from_json(const uint8_t *json,
-                                      uintptr_t n_bytes,
+                                      size_t n_bytes,
                                       const char *options,
                                       struct mw_tokenizer **tokenizer,
                                       struct mw_error **error);
@@ -476,30 +475,30 @@ enum mw_status mw_tokenizer_from_json(const uint8_t *json,
 /**
  * A tokenizer of `n_tokens` tokens: their bytes one after the other, the length of each, and for each the
  * flags MW_TOKEN_SPECIAL and MW_TOKEN_ENDS_TEXT (`flags` may be NULL: all are text). An empty token never
- * matches. Text is cut greedily. As `mw_tokenizer_from_file`.
+ * matches. Text is tokenized by longest match. As `mw_tokenizer_from_file`.
  */
 enum mw_status mw_tokenizer_from_tokens(const uint8_t *bytes,
                                         const uint32_t *lengths,
                                         const uint8_t *flags,
-                                        uintptr_t n_tokens,
+                                        size_t n_tokens,
                                         struct mw_tokenizer **tokenizer,
                                         struct mw_error **error);
 
 /**
- * Frees a tokenizer; NULL is nothing to free. Compilers made of it go on.
+ * Frees a tokenizer; NULL is nothing to free. Compilers made of it stay valid.
  */
 void mw_tokenizer_free(struct mw_tokenizer *tokenizer);
 
 /**
  * How many tokens there are: the width of the model's logits. 0 for NULL. May be called from any thread.
  */
-uintptr_t mw_tokenizer_n_vocab(const struct mw_tokenizer *tokenizer);
+size_t mw_tokenizer_n_vocab(const struct mw_tokenizer *tokenizer);
 
 /**
  * How many 32-bit words a mask has: bit `id % 32` of word `id / 32` is the token's. 0 for NULL. May be
  * called from any thread.
  */
-uintptr_t mw_tokenizer_mask_words(const struct mw_tokenizer *tokenizer);
+size_t mw_tokenizer_mask_words(const struct mw_tokenizer *tokenizer);
 
 /**
  * The bytes that a token stands for, which live as long as the tokenizer; NULL for one that is no text, and
@@ -507,18 +506,18 @@ uintptr_t mw_tokenizer_mask_words(const struct mw_tokenizer *tokenizer);
  */
 const uint8_t *mw_tokenizer_token_bytes(const struct mw_tokenizer *tokenizer,
                                         uint32_t id,
-                                        uintptr_t *n_bytes);
+                                        size_t *n_bytes);
 
 /**
- * Cuts a text, special tokens not among its tokens. Writes at most `capacity` ids, and to `n_ids` how many
+ * Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids, and to `n_ids` how many
  * the text has. May be called from any thread.
  */
 enum mw_status mw_tokenizer_encode(const struct mw_tokenizer *tokenizer,
                                    const uint8_t *text,
-                                   uintptr_t n_bytes,
+                                   size_t n_bytes,
                                    uint32_t *ids,
-                                   uintptr_t capacity,
-                                   uintptr_t *n_ids,
+                                   size_t capacity,
+                                   size_t *n_ids,
                                    struct mw_error **error);
 
 #ifdef __cplusplus

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn ollama_constraint_model_new(
     })
 }
 
-/// Frees a model; NULL is nothing to free. Its matchers go on.
+/// Frees a model; NULL is nothing to free. Its matchers stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ollama_constraint_model_free(model: *mut ollama_constraint_model) {
     // SAFETY: the caller's promise.

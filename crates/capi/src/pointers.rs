@@ -10,7 +10,7 @@ use crate::guard::argument;
 /// A type that C knows by name only.
 pub(crate) trait Opaque {
     /// What is behind it.
-    type Inner;
+    type Inner: Send;
     /// What messages call it.
     const NAME: &'static str;
 }
@@ -54,11 +54,11 @@ unsafe fn handle<O: Opaque>(pointer: *const O) -> Result<*mut Handle<O::Inner>, 
     Ok(handle)
 }
 
-/// The object behind a pointer.
+/// The object behind a pointer, which several threads may read at once.
 ///
 /// # Safety
 /// As [`handle`], and nobody changes the object while the reference lives.
-pub(crate) unsafe fn get<'a, O: Opaque>(pointer: *const O) -> Result<&'a O::Inner, Error> {
+pub(crate) unsafe fn get<'a, O: Opaque<Inner: Sync>>(pointer: *const O) -> Result<&'a O::Inner, Error> {
     // SAFETY: the caller's promise; the handle has the type that its name says.
     unsafe { handle(pointer).map(|handle| &(*handle).value) }
 }
@@ -155,6 +155,17 @@ pub(crate) unsafe fn put<T>(pointer: *mut T, value: T, what: &str) -> Result<(),
     // SAFETY: the caller's promise.
     unsafe { place(pointer, what) }?.write(value);
     Ok(())
+}
+
+/// Writes NULL where a result goes that C would free, so that a call that fails leaves nothing to free there.
+///
+/// # Safety
+/// As [`place`]; NULL is left alone.
+pub(crate) unsafe fn clear<T>(pointer: *mut *mut T) {
+    // SAFETY: the caller's promise.
+    if let Ok(place) = unsafe { place(pointer, "") } {
+        place.write(std::ptr::null_mut());
+    }
 }
 
 /// Gives an object to C, where the pointer says. Without a place the object is dropped.

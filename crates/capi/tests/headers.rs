@@ -10,6 +10,7 @@ fn config(guard: &str) -> Config {
     Config {
         language: Language::C,
         cpp_compat: true,
+        usize_is_size_t: true,
         include_guard: Some(guard.to_owned()),
         no_includes: true,
         sys_includes: ["stdbool.h", "stddef.h", "stdint.h"].map(str::to_owned).to_vec(),

@@ -15,7 +15,7 @@
 
 mod options;
 
-use maskwright_engine::{MatcherState, StateKeyword, StateNext};
+use maskwright_engine::{MatcherConfig, MatcherState, StateKeyword, StateNext};
 use maskwright_json_schema::{Numbers, PropertyOrder, Report, SchemaConfig, Status, Whitespace};
 use maskwright_lark::{Indentation, LarkDialect, LexerKind};
 use maskwright_syntax::regex::Dialect;
@@ -26,7 +26,8 @@ use crate::json_schema::SchemaDocuments;
 use crate::lark::LarkOptions;
 use crate::source::Notation;
 use crate::{
-    Capture, Check, CheckReason, Error, ErrorKind, Event, GrammarSource, Limits, Message, PathPart, ToolCall,
+    Capture, Check, CheckReason, Error, ErrorKind, Event, GrammarSource, Limits, Message, PathPart,
+    TokenizerOptions, ToolCall,
 };
 use options::{Given, argument};
 
@@ -306,9 +307,7 @@ pub fn limits(given: &str) -> Result<Limits, Error> {
     let mut limits = Limits::default();
     let mut is_too_large = None;
     let mut size = |name: &'static str, limit: &mut usize| -> Result<(), Error> {
-        if let Some(count) = given.count(name)? {
-            *limit = usize::try_from(count).unwrap_or(usize::MAX);
-        }
+        *limit = given.size(name)?.unwrap_or(*limit);
         Ok(())
     };
     size("memory_bytes", &mut limits.memory_bytes)?;
@@ -339,6 +338,31 @@ pub fn limits(given: &str) -> Result<Limits, Error> {
         Some(count) => Err(argument(format!("max_states is {count}, expected at most 2**32 - 1"))),
         None => Ok(limits),
     }
+}
+
+/// The options of a tokenizer's files: an object with `eos_token_ids` and `vocab_size`. The empty text: none.
+///
+/// # Errors
+/// If there is no such option, or it has a wrong value.
+pub fn tokenizer_options(given: &str) -> Result<TokenizerOptions, Error> {
+    let mut given = Given::read("tokenizer", given)?;
+    let mut options = TokenizerOptions::default();
+    options.eos_token_ids = given.ids("eos_token_ids")?;
+    options.vocab_size = given.size("vocab_size")?;
+    given.end()?;
+    Ok(options)
+}
+
+/// The options of a session: an object with `max_tokens` and `stop_token_ids`. The empty text: none.
+///
+/// # Errors
+/// As [`tokenizer_options`].
+pub fn matcher_config(given: &str) -> Result<MatcherConfig, Error> {
+    let mut given = Given::read("session", given)?;
+    let mut config = MatcherConfig::with_max_tokens(given.size("max_tokens")?);
+    config.stop_tokens = given.ids("stop_token_ids")?.unwrap_or_default();
+    given.end()?;
+    Ok(config)
 }
 
 /// Events as a JSON array of objects, with the fields of Python's `Event` that their kind has.

@@ -69,6 +69,14 @@ impl Inner {
         Some(())
     }
 
+    /// The last mask; where the text has stopped, that of the tokens that end it.
+    fn mask_or_ends(&mut self) -> Option<Arc<[u32]>> {
+        match &self.mask {
+            Some(mask) => Some(mask.clone()),
+            None => self.work(Writer::mask),
+        }
+    }
+
     fn commit(&mut self, token: u32) -> Option<()> {
         if self.has_stopped {
             self.tokens.clear();
@@ -80,6 +88,9 @@ impl Inner {
             let mut tokens = vec![token];
             if with_forced {
                 for TokenId(id) in writer.forced() {
+                    if writer.ended_by().is_some() {
+                        break;
+                    }
                     writer.consume(id)?;
                     tokens.push(id);
                 }
@@ -245,7 +256,7 @@ pub unsafe extern "C" fn llg_compute_mask(cc: *mut LlgConstraint, res_p: *mut Ll
     if unsafe { put(res_p, result, "res_p") }.is_ok() { 0 } else { -1 }
 }
 
-/// Accepts the token that was chosen by the mask. 0, or -1 for an error: a refused token is one for good.
+/// Accepts the token that was chosen by the mask. 0, or -1 for an error: after a refused token the object stays in the error state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_commit_token(
     cc: *mut LlgConstraint,
@@ -289,9 +300,8 @@ impl Steps {
             match into {
                 Ok(into) if fits => {
                     into.fill(0);
-                    if constraint.compute().is_some()
-                        && let Some(mask) = &constraint.mask
-                    {
+                    let mask = constraint.compute().and_then(|()| constraint.mask_or_ends());
+                    if let Some(mask) = mask {
                         let n = mask.len().min(into.len());
                         into[..n].copy_from_slice(&mask[..n]);
                     }
@@ -309,8 +319,9 @@ impl Steps {
     }
 }
 
-/// Computes the masks of several constraints on other threads, then calls `done_cb`. A text that has stopped
-/// has no token in its mask. Until then the constraints and masks are in use.
+/// Computes the masks of several constraints on other threads, then calls `done_cb`, on one of them. If it is
+/// NULL, the call returns when the masks are there. A text that has stopped has the tokens that end it in its
+/// mask. Until then the constraints and masks are in use; none may be there twice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_par_compute_mask(
     steps: *const LlgConstraintStep,
@@ -321,6 +332,9 @@ pub unsafe extern "C" fn llg_par_compute_mask(
     // SAFETY: the caller's promise.
     let given = unsafe { items(steps, n_steps, "steps") }.unwrap_or_default();
     let all = Steps { steps: given.to_vec(), user_data, done: done_cb };
+    if done_cb.is_none() {
+        return in_parallel(all);
+    }
     let again = Steps { steps: given.to_vec(), user_data, done: done_cb };
     if std::thread::Builder::new().spawn(move || in_parallel(all)).is_err() {
         again.run();

@@ -87,9 +87,16 @@ fn list(data: &str) -> Result<Asked, Error> {
             (Value::Null, Value::Null) => {
                 return Err(wrong(format!("grammar {} is none", index + 1)));
             }
+            (_, Value::Bool(true)) => "start: %json {}".to_owned(),
+            (_, Value::Bool(false)) => "start: %json {\"not\": {}}".to_owned(),
             (_, schema) => format!("start: %json {schema}"),
         };
-        named.insert(format!("{name}.lark"), text);
+        if bindings::imported(&text).is_some() {
+            return Err(wrong(format!("{name:?} is an exported grammar, which stands alone")));
+        }
+        if named.insert(name.to_owned(), text).is_some() {
+            return Err(wrong(format!("two grammars are called {name:?}")));
+        }
     }
     let source = match (&first["lark_grammar"], &first["json_schema"]) {
         (Value::String(text), Value::Null) => lark(text, named)?,

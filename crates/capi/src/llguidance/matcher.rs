@@ -173,7 +173,7 @@ pub unsafe extern "C" fn llg_matcher_get_mask_byte_size(matcher: *const LlgMatch
     unsafe { get(matcher) }.map_or(0, |matcher| 4 * matcher.n_words)
 }
 
-/// Accepts a token. 0, or -1 for an error: a refused token is one for good.
+/// Accepts a token. 0, or -1 for an error: after a refused token the object stays in the error state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_matcher_consume_token(matcher: *mut LlgMatcher, token: u32) -> i32 {
     // SAFETY: the caller's promise.
@@ -191,8 +191,7 @@ pub unsafe extern "C" fn llg_matcher_consume_tokens(
     let Ok(matcher) = (unsafe { get_mut(matcher) }) else { return -1 };
     matcher.change(|writer| {
         // SAFETY: as above.
-        let tokens = unsafe { items(tokens, n_tokens, "tokens") }?;
-        tokens.iter().try_for_each(|&id| writer.consume(id))
+        writer.consume_all(unsafe { items(tokens, n_tokens, "tokens") }?)
     })
 }
 

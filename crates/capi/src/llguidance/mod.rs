@@ -27,7 +27,7 @@ use crate::pointers::{Opaque, get, items_mut};
 /// The id of a token.
 pub type LlgToken = u32;
 
-/// Limits of llguidance's parser. They are read by nobody: Maskwright has limits of its own.
+/// Limits of llguidance's parser. Ignored: Maskwright has limits of its own.
 #[repr(C)]
 #[derive(Clone, Debug)]
 pub struct LlgParserLimits {
@@ -62,7 +62,7 @@ pub struct LlgConstraintInit {
     pub ff_tokens_ok: bool,
     /// Whether tokens may be taken back. Nothing here ever asks for it.
     pub backtrack_ok: bool,
-    /// Read by nobody.
+    /// Ignored.
     pub limits: LlgParserLimits,
 }
 
@@ -120,7 +120,7 @@ unsafe fn put_text(text: &[u8], buffer: *mut c_char, length: usize) -> usize {
 ///
 /// # Safety
 /// As [`get`].
-unsafe fn cloned<O: Opaque<Inner: Clone>>(pointer: *const O) -> *mut O {
+unsafe fn cloned<O: Opaque<Inner: Clone + Sync>>(pointer: *const O) -> *mut O {
     // SAFETY: the caller's promise.
     unsafe { get(pointer) }.map_or(std::ptr::null_mut(), |object| crate::pointers::give(object.clone()))
 }

@@ -8,7 +8,7 @@ use maskwright::{
 };
 
 use super::tokenizer::Shared;
-use super::{LlgTokenizer, cloned, put_text};
+use super::{LLG_DECODE_INCLUDE_SPECIAL, LlgTokenizer, cloned, put_text};
 use crate::guard::{argument, caught};
 use crate::pointers::{Opaque, free, get, get_mut, give, items, optional_text, put};
 
@@ -69,6 +69,14 @@ impl Inner {
             return Ok(std::mem::take(&mut self.held));
         }
         let tokenizer = self.tokenizer.clone();
+        if tokenizer.text_of(token).is_empty() {
+            // A special token: no match goes on across it.
+            self.begun.clear();
+            let is_known = TokenId(token).index() < tokenizer.n_vocab();
+            let name =
+                if is_known { tokenizer.decode(&[token], LLG_DECODE_INCLUDE_SPECIAL) } else { Vec::new() };
+            return Ok([std::mem::take(&mut self.held), name].concat());
+        }
         for &byte in tokenizer.text_of(token) {
             if let Some(start) = self.read(byte)? {
                 self.is_stopped = true;

@@ -32,7 +32,7 @@ impl Opaque for LlgTokenizer {
     const NAME: &'static str = "LlgTokenizer";
 }
 
-/// Cuts bytes into tokens: writes at most `output_tokens_len` ids, and returns how many there are. Must be
+/// Tokenizes bytes: writes at most `output_tokens_len` ids, and returns how many there are. Must be
 /// callable from any thread.
 pub type LlgTokenizeFn = Option<
     unsafe extern "C" fn(
@@ -59,13 +59,13 @@ pub struct LlgTokenizerInit {
     pub tokenizer_json: *const c_char,
     /// Whether `tokenize_fn` takes only UTF-8, and may put something before its tokens.
     pub tokenize_assumes_string: bool,
-    /// How text is cut.
+    /// How text is tokenized.
     pub tokenize_fn: LlgTokenizeFn,
-    /// Whether text is cut greedily if there is no `tokenize_fn`.
+    /// Whether text is tokenized by longest match if there is no `tokenize_fn`.
     pub use_approximate_greedy_tokenize_fn: bool,
     /// The first argument of `tokenize_fn`.
     pub tokenize_user_data: *const c_void,
-    /// Read by nobody.
+    /// Ignored.
     pub slices: *const *const c_char,
 }
 
@@ -88,13 +88,13 @@ pub struct LlgTokenizerInitV2 {
     pub tokenizer_json: *const c_char,
     /// Whether `tokenize_fn` takes only UTF-8, and may put something before its tokens.
     pub tokenize_assumes_string: bool,
-    /// How text is cut.
+    /// How text is tokenized.
     pub tokenize_fn: LlgTokenizeFn,
-    /// Whether text is cut greedily if there is no `tokenize_fn`.
+    /// Whether text is tokenized by longest match if there is no `tokenize_fn`.
     pub use_approximate_greedy_tokenize_fn: bool,
     /// The first argument of `tokenize_fn`.
     pub tokenize_user_data: *const c_void,
-    /// Read by nobody.
+    /// Ignored.
     pub slices: *const *const c_char,
     /// More tokens that end a text.
     pub tok_eos_extra: *const LlgToken,
@@ -297,7 +297,7 @@ impl Shared {
     }
 
     /// The text of tokens.
-    fn decode(&self, ids: &[u32], flags: u32) -> Vec<u8> {
+    pub(super) fn decode(&self, ids: &[u32], flags: u32) -> Vec<u8> {
         let mut text = Vec::new();
         for &id in ids {
             match self.tokens.get(id as usize).map(Vec::as_slice) {
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn llg_new_tokenizer(
 }
 
 /// The same with more tokens that end a text. Of the struct, `struct_size` bytes are read, so a program that
-/// knows fewer fields goes on.
+/// knows fewer fields works too.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_new_tokenizer_v2(
     tok_init: *const LlgTokenizerInitV2,
@@ -432,14 +432,14 @@ pub unsafe extern "C" fn llg_clone_tokenizer(tok: *const LlgTokenizer) -> *mut L
     unsafe { cloned(tok) }
 }
 
-/// Frees a tokenizer; NULL is nothing to free. What was made with it goes on.
+/// Frees a tokenizer; NULL is nothing to free. What was made with it stays valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_free_tokenizer(tok: *mut LlgTokenizer) {
     // SAFETY: the caller's promise.
     unsafe { free(tok) };
 }
 
-/// Cuts bytes into tokens: writes as many ids as the buffer holds, and returns how many there are.
+/// Tokenizes bytes: writes as many ids as the buffer holds, and returns how many there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_tokenize_bytes(
     tok: *const LlgTokenizer,

@@ -85,7 +85,13 @@ impl Writer {
         }
         let ends = self.tokenizer.compiler.tokenizer().eos_token_ids().to_vec();
         if ends.is_empty() {
-            return Ok(self.matcher.state()?.next.is_empty());
+            return Ok(match self.matcher.state() {
+                Ok(state) => state.next.is_empty(),
+                Err(error) => {
+                    self.end_by(error)?;
+                    true
+                }
+            });
         }
         let mask = self.mask()?;
         let n_allowed: u32 = mask.iter().map(|word| word.count_ones()).sum();
@@ -127,6 +133,22 @@ impl Writer {
                 false => format!("there are {} tokens", self.tokenizer.n_vocab()),
             };
             return Err(argument(format!("token {id} is not allowed: {why}")));
+        }
+        Ok(())
+    }
+
+    /// Accepts tokens. Where that takes too much work, the text ends with all of them: the caller has them.
+    ///
+    /// # Errors
+    /// If one is refused.
+    pub(super) fn consume_all(&mut self, ids: &[u32]) -> Result<(), Error> {
+        for (index, &id) in ids.iter().enumerate() {
+            let had_ended = self.ended_by.is_some();
+            self.consume(id)?;
+            if self.ended_by.is_some() && !had_ended {
+                self.n_after += ids.len() - index - 1;
+                break;
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use maskwright::{CancelToken, CompileOptions, CompiledGrammar, Compiler, binding
 use super::error::{given_text, put_text, report};
 use super::{ErrorInfo, MwTokenizer, Status};
 use crate::guard::argument;
-use crate::pointers::{Opaque, free, get, give, give_to, items, optional_text, text};
+use crate::pointers::{Opaque, clear, free, get, give, give_to, items, optional_text, text};
 
 /// Compiles grammars for one tokenizer, and has the caches that they share.
 pub struct MwCompiler {
@@ -56,6 +56,8 @@ pub unsafe extern "C" fn mw_compiler_new(
     compiler: *mut *mut MwCompiler,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(compiler) };
     let call = || {
         // SAFETY: the caller's promise.
         let (tokenizer, limits) =
@@ -68,7 +70,7 @@ pub unsafe extern "C" fn mw_compiler_new(
     unsafe { report(error, call) }
 }
 
-/// Frees a compiler; NULL is nothing to free. Its grammars go on.
+/// Frees a compiler; NULL is nothing to free. Grammars that it compiled stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_compiler_free(compiler: *mut MwCompiler) {
     // SAFETY: the caller's promise.
@@ -103,6 +105,8 @@ pub unsafe extern "C" fn mw_compile(
     grammar: *mut *mut MwGrammar,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(grammar) };
     let call = || {
         // SAFETY: the caller's promise.
         let (compiler, kind, source, options) = unsafe {
@@ -130,7 +134,7 @@ pub unsafe extern "C" fn mw_compile(
     unsafe { report(error, call) }
 }
 
-/// Frees a grammar; NULL is nothing to free. Its sessions go on.
+/// Frees a grammar; NULL is nothing to free. Its sessions stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_grammar_free(grammar: *mut MwGrammar) {
     // SAFETY: the caller's promise.
@@ -160,6 +164,8 @@ pub unsafe extern "C" fn mw_grammar_parse(
     message: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(message) };
     let call = || {
         // SAFETY: the caller's promise.
         let (grammar, text) = unsafe { (get(grammar)?, items(text, n_bytes, "the text")?) };
@@ -180,6 +186,8 @@ pub unsafe extern "C" fn mw_grammar_export(
     exported: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(exported) };
     let call = || {
         // SAFETY: the caller's promise.
         let text = bindings::exported(unsafe { get(grammar) }?.compiled.source())?;
@@ -190,7 +198,7 @@ pub unsafe extern "C" fn mw_grammar_export(
     unsafe { report(error, call) }
 }
 
-/// What stops work from another thread, to be freed with `mw_cancel_free`. May be called from any thread.
+/// A token that stops work from another thread, to be freed with `mw_cancel_free`. May be called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn mw_cancel_new() -> *mut MwCancel {
     give(CancelToken::new())
@@ -205,7 +213,7 @@ pub unsafe extern "C" fn mw_cancel(cancel: *const MwCancel) {
     }
 }
 
-/// Frees what stops work; NULL is nothing to free. Work that was given it goes on.
+/// Frees what stops work; NULL is nothing to free. Work that was given it is not stopped.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_cancel_free(cancel: *mut MwCancel) {
     // SAFETY: the caller's promise.

@@ -8,7 +8,7 @@ use maskwright::{Error, ErrorKind};
 use crate::guard::caught;
 use crate::pointers::{c_text, free_text, place};
 
-/// What became of a call.
+/// The result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
@@ -24,7 +24,7 @@ pub enum Status {
     Limit = 4,
     /// The work was cancelled.
     Cancelled = 5,
-    /// The limit on tokens is too small; `needed` of the error says which is not.
+    /// The limit on tokens is too small; `needed` of the error is large enough.
     MaxTokensTooSmall = 6,
     /// No text of the grammar can be written.
     NoText = 7,

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use maskwright::{
-    CancelToken, CompiledGrammar, Error, ErrorKind, Events, MaskStatus, Matcher, MatcherConfig,
-    TokenCountStatus, TokenId, Tokenizer, bindings, stop,
+    CancelToken, CompiledGrammar, Error, ErrorKind, Events, MaskStatus, Matcher, TokenCountStatus, TokenId,
+    Tokenizer, bindings, stop,
 };
-use serde_json::Value;
 
 use super::error::{put_text, report};
 use super::{ErrorInfo, MwCancel, MwGrammar, Status};
 use crate::guard::{argument, caught};
 use crate::pointers::{
-    Opaque, free, get, get_mut, give_to, items, items_mut, optional_text, place, put, put_tokens,
+    Opaque, clear, free, get, get_mut, give_to, items, items_mut, optional_text, place, put, put_tokens,
 };
 
 /// One text under a grammar: the tokens so far, and which may come next.
@@ -57,10 +56,17 @@ impl Session {
         let result = caught(|| match cancel {
             None => call(self),
             Some(cancel) if cancel.is_cancelled() => Err(cancelled()),
-            Some(cancel) => match stop::watched(move || cancel.is_cancelled(), || call(self)) {
-                (_, true) => Err(cancelled()),
-                (result, false) => result,
-            },
+            Some(cancel) => {
+                let before = self.matcher.fork();
+                match stop::watched(move || cancel.is_cancelled(), || call(self)) {
+                    (_, true) => {
+                        // What the call has returned, or done, says nothing.
+                        self.matcher = before;
+                        Err(cancelled())
+                    }
+                    (result, false) => result,
+                }
+            }
         });
         self.is_broken = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Internal);
         result
@@ -75,28 +81,6 @@ impl Session {
     }
 }
 
-fn config(given: &str) -> Result<MatcherConfig, Error> {
-    let mut config = MatcherConfig::with_max_tokens(None);
-    let wrong = |what: String| argument(format!("the options of a session: {what}"));
-    let given: serde_json::Map<String, Value> =
-        serde_json::from_str(given).map_err(|error| wrong(error.to_string()))?;
-    for (name, value) in given {
-        match &*name {
-            "max_tokens" => {
-                let count = value.as_u64().and_then(|count| usize::try_from(count).ok());
-                config.max_tokens = Some(count.ok_or_else(|| wrong(format!("max_tokens is {value}")))?);
-            }
-            "stop_token_ids" => {
-                let ids: Vec<u32> = serde_json::from_value(value)
-                    .map_err(|error| wrong(format!("stop_token_ids are ids: {error}")))?;
-                config.stop_tokens = ids.into_iter().map(TokenId).collect();
-            }
-            _ => return Err(wrong(format!("there is no {name}, but max_tokens and stop_token_ids"))),
-        }
-    }
-    Ok(config)
-}
-
 /// A session at the beginning of a text. `options`: JSON, `{"max_tokens": 200, "stop_token_ids": [5]}` (the
 /// text is complete within so many tokens, the one that ends it included; tokens that end it too), or NULL.
 /// Result: `session`, to be freed with `mw_session_free`. May be called from any thread.
@@ -107,12 +91,14 @@ pub unsafe extern "C" fn mw_session_new(
     session: *mut *mut MwSession,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(session) };
     let call = || {
         // SAFETY: the caller's promise.
         let (grammar, options) = unsafe { (get(grammar)?, optional_text(options, "the options")?) };
         let matcher = match options {
             None => grammar.compiled.matcher(),
-            Some(options) => grammar.compiled.matcher_with(&config(options)?)?,
+            Some(options) => grammar.compiled.matcher_with(&bindings::matcher_config(options)?)?,
         };
         let made = Session {
             matcher,
@@ -144,6 +130,8 @@ pub unsafe extern "C" fn mw_session_clone(
     clone: *mut *mut MwSession,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(clone) };
     let work = |session: &mut Session| {
         let (grammar, tokenizer) = (session.grammar.clone(), session.tokenizer.clone());
         let matcher = session.matcher.fork();
@@ -156,8 +144,8 @@ pub unsafe extern "C" fn mw_session_clone(
     unsafe { with(session, error, work) }
 }
 
-/// Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL: no
-/// more.
+/// Makes later calls of this session end with `MW_STATUS_CANCELLED` once `cancel` is cancelled; NULL
+/// removes the token. A call that is cancelled leaves the session as it was.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_cancel_with(
     session: *mut MwSession,
@@ -190,7 +178,8 @@ unsafe fn with(
 
 /// Writes the mask of the tokens that may come next to `n_words` words: at least `mw_tokenizer_mask_words`,
 /// those beyond are cleared. `flags`: MW_MASK_IS_BOUND and MW_MASK_IS_FULL; may be NULL. After the end of the
-/// text the mask has the tokens that end it. If the call fails, the words do not change.
+/// text the mask has the tokens that end it; if the tokenizer has none, all tokens, as soon as nothing can
+/// follow. If the call fails, don't use the words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_fill_mask(
     session: *mut MwSession,
@@ -313,7 +302,7 @@ pub unsafe extern "C" fn mw_session_accept(
     unsafe { with(session, error, work) }
 }
 
-/// Accepts tokens until one is refused. Result: `n_accepted`, how many were accepted.
+/// Accepts tokens until one is refused. Result: `n_accepted`, how many were accepted, also if the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_accept_tokens(
     session: *mut MwSession,
@@ -326,12 +315,22 @@ pub unsafe extern "C" fn mw_session_accept_tokens(
         // SAFETY: the caller's promise.
         let (ids, to) =
             unsafe { (items(ids, n_ids, "the ids")?, place(n_accepted, "where to put the number")?) };
-        let ids: Vec<TokenId> = ids.iter().map(|&id| TokenId(id)).collect();
-        to.write(session.matcher.accept_tokens(&ids)?);
+        let to = to.write(0);
+        for &id in ids {
+            if !session.matcher.accept_token(TokenId(id))? {
+                break;
+            }
+            *to += 1;
+        }
         Ok(())
     };
     // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    let status = unsafe { with(session, error, work) };
+    if status == Status::Cancelled {
+        // SAFETY: as above. The session is as before.
+        let _ = unsafe { put(n_accepted, 0, "") };
+    }
+    status
 }
 
 /// Accepts a text if some text of the grammar continues with it. Result: `is_accepted`. A rollback undoes it
@@ -504,6 +503,8 @@ pub unsafe extern "C" fn mw_session_events(
     events: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(events) };
     let work = |session: &mut Session| {
         let of_text = match &mut session.events {
             Some(known) => known,
@@ -526,6 +527,8 @@ pub unsafe extern "C" fn mw_session_state(
     state: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(state) };
     let work = |session: &mut Session| {
         let said = bindings::state(&session.matcher.state()?).to_string();
         // SAFETY: the caller's promise.
@@ -543,6 +546,8 @@ pub unsafe extern "C" fn mw_session_explain(
     words: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(words) };
     let work = |session: &mut Session| {
         let said = session.matcher.explain(TokenId(id))?;
         // SAFETY: the caller's promise.

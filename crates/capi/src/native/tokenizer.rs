@@ -5,12 +5,11 @@ use std::path::Path;
 
 #[cfg(not(feature = "tokenizers"))]
 use maskwright::Vocabulary;
-use maskwright::{Error, TokenId, Tokenizer, TokenizerOptions};
-use serde_json::Value;
+use maskwright::{Error, TokenId, Tokenizer, TokenizerOptions, bindings};
 
 use super::{ErrorInfo, Status, error::report};
-use crate::guard::{argument, of_json};
-use crate::pointers::{Opaque, free, get, give_to, items, optional_text, put, put_tokens};
+use crate::guard::of_json;
+use crate::pointers::{Opaque, clear, free, get, give_to, items, optional_text, put, put_tokens};
 
 /// A model's tokens, and how it cuts text.
 pub struct MwTokenizer {
@@ -27,33 +26,9 @@ pub const MW_TOKEN_SPECIAL: u8 = 1;
 /// The token ends a text.
 pub const MW_TOKEN_ENDS_TEXT: u8 = 2;
 
-/// The options of a tokenizer file: `{"eos_token_ids": [2], "vocab_size": 128256}`.
-fn options(given: Option<&str>) -> Result<TokenizerOptions, Error> {
-    let mut options = TokenizerOptions::default();
-    let given = given.unwrap_or("{}");
-    let wrong = |what: &str| argument(format!("the options of a tokenizer: {what}"));
-    let given: serde_json::Map<String, Value> =
-        serde_json::from_str(given).map_err(|error| wrong(&error.to_string()))?;
-    for (name, value) in given {
-        match &*name {
-            "eos_token_ids" => {
-                let ids: Vec<u32> = serde_json::from_value(value)
-                    .map_err(|error| wrong(&format!("eos_token_ids are ids: {error}")))?;
-                options.eos_token_ids = Some(ids.into_iter().map(TokenId).collect());
-            }
-            "vocab_size" => {
-                let size = value.as_u64().and_then(|size| usize::try_from(size).ok());
-                options.vocab_size = Some(size.ok_or_else(|| wrong("vocab_size is no number"))?);
-            }
-            _ => return Err(wrong(&format!("there is no {name}, but eos_token_ids and vocab_size"))),
-        }
-    }
-    Ok(options)
-}
-
 /// Reads the tokenizer of a model: a Hugging Face `tokenizer.json`, or a GGUF file if its name ends so.
 ///
-/// In a library without encoders, text is cut greedily, and not as the model's tokenizer does: only
+/// In a library without encoders, text is tokenized by longest match, not as the model's tokenizer does: only
 /// `mw_tokenizer_encode` and forced tokens depend on it.
 ///
 /// `options`: JSON, `{"eos_token_ids": [...], "vocab_size": n}` where the files are wrong, or NULL. Result:
@@ -65,11 +40,13 @@ pub unsafe extern "C" fn mw_tokenizer_from_file(
     tokenizer: *mut *mut MwTokenizer,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(tokenizer) };
     let call = || {
         // SAFETY: the caller's promise.
         let (path, given) =
             unsafe { (crate::pointers::text(path, "the path")?, optional_text(options, "the options")?) };
-        let made = from_file(path, &self::options(given)?)?;
+        let made = from_file(path, &bindings::tokenizer_options(given.unwrap_or_default())?)?;
         // SAFETY: as above.
         unsafe { give_to(tokenizer, made, "where to put the tokenizer") }
     };
@@ -100,11 +77,13 @@ pub unsafe extern "C" fn mw_tokenizer_from_json(
     tokenizer: *mut *mut MwTokenizer,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(tokenizer) };
     let call = || {
         // SAFETY: the caller's promise.
         let (json, given) =
             unsafe { (items(json, n_bytes, "the JSON")?, optional_text(options, "the options")?) };
-        let made = of_json(json, &self::options(given)?)?;
+        let made = of_json(json, &bindings::tokenizer_options(given.unwrap_or_default())?)?;
         // SAFETY: as above.
         unsafe { give_to(tokenizer, made, "where to put the tokenizer") }
     };
@@ -114,7 +93,7 @@ pub unsafe extern "C" fn mw_tokenizer_from_json(
 
 /// A tokenizer of `n_tokens` tokens: their bytes one after the other, the length of each, and for each the
 /// flags MW_TOKEN_SPECIAL and MW_TOKEN_ENDS_TEXT (`flags` may be NULL: all are text). An empty token never
-/// matches. Text is cut greedily. As `mw_tokenizer_from_file`.
+/// matches. Text is tokenized by longest match. As `mw_tokenizer_from_file`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_tokenizer_from_tokens(
     bytes: *const u8,
@@ -124,6 +103,8 @@ pub unsafe extern "C" fn mw_tokenizer_from_tokens(
     tokenizer: *mut *mut MwTokenizer,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(tokenizer) };
     let call = || {
         // SAFETY: the caller's promise.
         let lengths = unsafe { items(lengths, n_tokens, "the lengths") }?;
@@ -154,7 +135,7 @@ pub unsafe extern "C" fn mw_tokenizer_from_tokens(
     unsafe { report(error, call) }
 }
 
-/// Frees a tokenizer; NULL is nothing to free. Compilers made of it go on.
+/// Frees a tokenizer; NULL is nothing to free. Compilers made of it stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_tokenizer_free(tokenizer: *mut MwTokenizer) {
     // SAFETY: the caller's promise.
@@ -194,7 +175,7 @@ pub unsafe extern "C" fn mw_tokenizer_token_bytes(
     bytes.map_or(std::ptr::null(), <[u8]>::as_ptr)
 }
 
-/// Cuts a text, special tokens not among its tokens. Writes at most `capacity` ids, and to `n_ids` how many
+/// Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids, and to `n_ids` how many
 /// the text has. May be called from any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_tokenizer_encode(

@@ -185,8 +185,8 @@ static void in_parallel(void) {
         llg_free_constraint(alone);
     }
     CHECK(masks[4][0] == 0xeeeeeeee);
-    /* A text that has stopped has no token. */
-    for (i = 0; i < N_WORDS; i++) CHECK(masks[5][i] == 0);
+    /* A text that has stopped has the token that ends it. */
+    for (i = 0; i < N_WORDS; i++) CHECK(masks[5][i] == (i == TOKEN_END / 32 ? 1u << TOKEN_END % 32 : 0));
     CHECK(llg_is_stopped(steps[5].constraint) && llg_get_error(steps[5].constraint) == NULL);
     /* More room is cleared, less is enough for some tokens; what is not of words is an error. */
     CHECK(memcmp(masks[6], masks[0], 4 * N_WORDS) == 0 && masks[6][N_WORDS] == 0);
@@ -196,6 +196,10 @@ static void in_parallel(void) {
     /* What was computed there is taken on. */
     CHECK(commit(steps[0].constraint, 'a').n_tokens == 1);
     compute(NULL, 0);
+    /* Without a callback the masks are there when the call returns. */
+    memset(masks, 0xee, sizeof masks);
+    llg_par_compute_mask(steps, 4, NULL, NULL);
+    for (i = 1; i < 4; i++) CHECK(masks[i][0] != 0xeeeeeeee);
     for (i = 0; i < N; i++) llg_free_constraint(steps[i].constraint);
 }
 

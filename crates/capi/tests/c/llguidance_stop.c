@@ -27,7 +27,8 @@ static void by_token(void) {
     const uint32_t tokens[] = {TOKEN_END, TOKEN_NO};
     LlgStopController *stop = stop_of(tokens, 2, NULL);
     SHOWS(stop, 'a', "a", false);
-    SHOWS(stop, TOKEN_CALL, "", false);
+    /* A special token is shown by its name, and no match goes on across it. */
+    SHOWS(stop, TOKEN_CALL, "<|call|>", false);
     SHOWS(stop, TOKEN_YES, "yes", false);
     /* It stops before it. */
     SHOWS(stop, TOKEN_NO, "", true);
@@ -52,6 +53,12 @@ static void by_pattern(void) {
     llg_free_stop_controller(stop);
     SHOWS(clone, '!', "", true);
     llg_free_stop_controller(clone);
+
+    stop = stop_of(NULL, 0, "no+!");
+    SHOWS(stop, TOKEN_NO, "", false);
+    SHOWS(stop, TOKEN_CALL, "no<|call|>", false);
+    SHOWS(stop, '!', "!", false);
+    llg_free_stop_controller(stop);
 
     /* The match that begins first, within a token. */
     stop = stop_of(NULL, 0, "e|ye");

@@ -3,7 +3,7 @@
 use maskwright_syntax::nearest_name;
 use serde_json::{Map, Value};
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, TokenId};
 
 /// The options of a grammar of some kind that are not read yet.
 pub(super) struct Given {
@@ -49,6 +49,18 @@ impl Given {
 
     pub(super) fn count(&mut self, name: &'static str) -> Result<Option<u64>, Error> {
         self.of_type(name, "a whole number, 0 or more", Value::as_u64)
+    }
+
+    /// A count that fits memory; a greater one is the greatest.
+    pub(super) fn size(&mut self, name: &'static str) -> Result<Option<usize>, Error> {
+        Ok(self.count(name)?.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
+    }
+
+    pub(super) fn ids(&mut self, name: &'static str) -> Result<Option<Vec<TokenId>>, Error> {
+        let ids = self.of_type(name, "an array of token ids", |value| {
+            serde_json::from_value::<Vec<u32>>(value.clone()).ok()
+        });
+        Ok(ids?.map(|ids| ids.into_iter().map(TokenId).collect()))
     }
 
     pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, Error> {
