@@ -1,6 +1,7 @@
 """The processor for MLX: its own logic, inside of functions that look like mlx-lm's. `cargo xtask hosts mlx` runs mlx-lm."""
 
 import random
+import re
 
 import maskwright
 import numpy as np
@@ -140,6 +141,49 @@ def test_a_loop_of_ones_own_and_the_hooks_of_mlx_vlm(grammars):
     assert allowed(processor(tokens_of([1, 2, token]), ZEROS)) == after, "a clone has changed the original"
     processor.reset()
     assert allowed(processor(tokens_of([1, 2, token]), ZEROS)) == replayed(grammar, [], 9)
+
+
+class Wrapper:
+    """What `mlx_lm.load` returns: a tokenizer of transformers, and more tokens that end a text."""
+
+    def __init__(self, tokenizer, ends):
+        self._tokenizer, self._eos_token_ids = tokenizer, set(ends)
+
+    @property
+    def eos_token_ids(self):
+        return self._eos_token_ids
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["_tokenizer"], name)
+
+
+class Fast:
+    """A fast tokenizer of transformers, which has an attribute of the same name."""
+
+    def __init__(self, backend):
+        self.backend_tokenizer = self._tokenizer = backend
+        self.eos_token_id = 0
+
+    def __len__(self):
+        return self.backend_tokenizer.get_vocab_size()
+
+
+def test_tokenizers_of_transformers_and_of_mlx_lm():
+    tokenizers = pytest.importorskip("tokenizers")
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE(vocab={"a": 0, "b": 1}, merges=[]))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = tokenizers.decoders.ByteLevel()
+    backend.add_special_tokens(["<end>", "<turn>"])
+    end, turn = backend.token_to_id("<end>"), backend.token_to_id("<turn>")
+    fast = Fast(backend)
+    fast.eos_token_id = end
+    zeros = mx.zeros((1, 4))
+    processor = LogitsProcessor(re.compile("ab?"), fast)
+    assert allowed(processor(tokens_of([1]), zeros)) == [backend.token_to_id("a")]
+    for ends in ({end}, {end, turn}):
+        processor = LogitsProcessor(re.compile("a"), Wrapper(fast, ends))
+        processor(tokens_of([1]), zeros)
+        assert set(allowed(processor(tokens_of([1, backend.token_to_id("a")]), zeros))) == ends
 
 
 def test_misuse(grammars, tokenizer):

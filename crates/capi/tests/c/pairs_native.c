@@ -2,8 +2,8 @@
 #include "maskwright.h"
 #include "pairs.h"
 
-static void check(mw_status status, mw_error *error) {
-  if (status != MW_STATUS_OK) stop(error ? error->message : "no message");
+static void check(mw_status status, mw_error **error) {
+  if (status != MW_STATUS_OK) stop(*error ? (*error)->message : "no message");
 }
 
 int main(int n_arguments, char **arguments) {
@@ -18,22 +18,22 @@ int main(int n_arguments, char **arguments) {
   if (!pairs) stop("no pairs");
   for (i = 0; i < v.n; i++)
     v.marks[i] = v.marks[i] == 's' ? MW_TOKEN_SPECIAL : v.marks[i] == 'e' ? MW_TOKEN_ENDS_TEXT : 0;
-  check(mw_tokenizer_from_tokens(v.bytes, v.lengths, (uint8_t *)v.marks, v.n, &tokenizer, &error), error);
-  check(mw_compiler_new(tokenizer, NULL, &compiler, &error), error);
+  check(mw_tokenizer_from_tokens(v.bytes, v.lengths, (uint8_t *)v.marks, v.n, &tokenizer, &error), &error);
+  check(mw_compiler_new(tokenizer, NULL, &compiler, &error), &error);
   while ((kind = line_of(pairs))) {
     char *source = text_of(line_of(pairs)), *options = text_of(line_of(pairs)), *exported = line_of(pairs);
     char *tokens = line_of(pairs), *token = strtok(tokens, " ");
     uint64_t number = NO_MASKS;
     mw_grammar *grammar;
     mw_session *session;
-    check(mw_compile(compiler, kind, source, strlen(source), options, NULL, &grammar, &error), error);
-    check(mw_session_new(grammar, NULL, &session, &error), error);
+    check(mw_compile(compiler, kind, source, strlen(source), options, NULL, &grammar, &error), &error);
+    check(mw_session_new(grammar, NULL, &session, &error), &error);
     for (;; token = strtok(NULL, " ")) {
       bool is_accepted;
-      check(mw_session_fill_mask(session, mask, n_words, NULL, &error), error);
+      check(mw_session_fill_mask(session, mask, n_words, NULL, &error), &error);
       number = add_mask(number, mask, n_words);
       if (!token) break;
-      check(mw_session_accept(session, (uint32_t)atoi(token), &is_accepted, &error), error);
+      check(mw_session_accept(session, (uint32_t)atoi(token), &is_accepted, &error), &error);
       if (!is_accepted) stop("a token was refused");
     }
     print_masks(number);

@@ -13,8 +13,9 @@ from weakref import WeakKeyDictionary
 import mlx.core as mx
 import numpy as np
 
+from maskwright._maskwright import Compiler, Tokenizer
 from maskwright._trace import Trace
-from maskwright.integrations._session import Call, Session, compiler_of_hf, grammars_of, running_call, traces_of
+from maskwright.integrations._session import Call, Session, compiler_of, compiler_of_hf, grammars_of, running_call, traces_of
 
 #: The functions that run one generation, which have the loop's `max_tokens` and a `_step` of their own.
 _LOOPS = [
@@ -50,7 +51,7 @@ class LogitsProcessor:
     def __init__(
         self, grammar: object, tokenizer: Any = None, max_tokens: int | None = None, *, trace: Trace | None = None
     ) -> None:
-        self._grammars = grammars_of(grammar, lambda: compiler_of_hf(getattr(tokenizer, "_tokenizer", tokenizer)))
+        self._grammars = grammars_of(grammar, lambda: _compiler(tokenizer))
         if len(self._grammars.each) != 1:
             raise ValueError(f"{len(self._grammars.each)} grammars, expected one: each sequence has a processor")
         self._max_tokens = max_tokens
@@ -64,7 +65,7 @@ class LogitsProcessor:
         #: By what a host keeps as long as it writes a sequence.
         self._sessions: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
         self._own = self._session()
-        #: The tokens of the text that calls without them go on with.
+        #: The tokens so far, for calls that pass only the last one.
         self._ids: list[int] = []
 
     def clone(self) -> LogitsProcessor:
@@ -134,3 +135,17 @@ class LogitsProcessor:
         max_length = None if max_tokens is None or max_tokens < 0 else n_tokens + max_tokens
         # One session for each sequence: a call of it goes on.
         return Call(key=True, max_length=max_length, drafts=drafts)
+
+
+def _compiler(tokenizer: Any) -> Compiler:
+    """The compiler for a tokenizer of transformers, or for mlx-lm's, which has one of those and more tokens that end a text."""
+    wrapped = vars(tokenizer).get("_tokenizer") if hasattr(tokenizer, "_eos_token_ids") else None
+    if wrapped is None:
+        return compiler_of_hf(tokenizer)
+    ends = sorted(tokenizer.eos_token_ids)
+    return compiler_of(
+        wrapped,
+        "`tokenizer`, the tokenizer of the model",
+        lambda: (len(wrapped), *ends),
+        lambda: Tokenizer.from_hf(wrapped, eos_token_ids=ends),
+    )
