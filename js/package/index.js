@@ -43,10 +43,14 @@ async function start(source) {
   const isFile = given instanceof URL && given.protocol === "file:";
   const module_or_path = isFile ? await (await import("node:fs/promises")).readFile(given) : given;
   await wasm.default({ module_or_path });
+  isLoaded = true;
 }
+
+let isLoaded = false;
 
 /** Calls the engine: its errors become exceptions with fields, and a panic says so at every later call. */
 function call(work) {
+  if (!isLoaded) throw new Error("the engine is not loaded: call `await load()` first");
   try {
     return work();
   } catch (error) {

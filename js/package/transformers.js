@@ -70,7 +70,7 @@ export function grammarProcessor(Base) {
 
 /** A compiler for a tokenizer of transformers.js. */
 export function compilerOf(tokenizer, limits = {}) {
-  const json = tokenizer._tokenizerJSON ?? tokenizer._tokenizer_json;
+  const json = tokenizer?._tokenizerJSON;
   if (!json) throw new TypeError("no tokenizer.json in it: make one with Tokenizer.fromJson, and a Compiler of that");
   return new Compiler(Tokenizer.fromJson(json), limits);
 }

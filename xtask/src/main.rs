@@ -10,6 +10,7 @@
 //! * `research`: the checks of `research/`.
 //! * `hosts`: the Python package in transformers, llama-cpp-python, mlx-lm, Outlines, vLLM and SGLang, and
 //!   the C library in llama-server, with a small model.
+//! * `js`: the package for browsers and Node, built and tested.
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
@@ -24,6 +25,7 @@ mod conformance;
 mod examples;
 mod experiment;
 mod hosts;
+mod js;
 mod lint;
 mod llama_server;
 mod prose;
@@ -85,6 +87,8 @@ enum Task {
     /// Look after the workspace of `research/`.
     #[command(subcommand)]
     Research(Research),
+    /// Build the package for browsers and Node, and run its tests in Node.
+    Js,
     /// Check the spelling, and the workflow files of GitHub Actions.
     Lint,
     /// Pack the crates, build the wheel and the source distribution, install and try them. Releases
@@ -126,6 +130,7 @@ fn main() -> ExitCode {
 fn run(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Audit => audit::run_deny(),
+        Task::Js => js::run_js(),
         Task::CLibrary(arguments) => c_library::install_as(&arguments),
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),

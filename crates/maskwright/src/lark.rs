@@ -112,7 +112,6 @@ pub(crate) fn parse(
         schemas: options.schemas,
         special: special.clone(),
         resolver: Some(&resolver),
-        ..LarkConfig::default()
     };
     let grammar = parse_lark(source, &name, &config, fuel).map_err(|error| {
         let name = error.source_name();

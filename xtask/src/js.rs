@@ -1,0 +1,69 @@
+//! `cargo xtask js`: builds the package for browsers and Node (`js/package`) and runs its tests in Node.
+//!
+//! Not part of `.ci/run`: it installs wasm-bindgen's program and packages of npm, and the build takes ten
+//! minutes at first.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use crate::commands::{capture, cargo, root, run, target};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Builds the package and tests it.
+#[allow(clippy::print_stderr, reason = "what was built")]
+pub(crate) fn run_js() -> anyhow::Result<()> {
+    let js = root().join("js");
+    let wasm = build()?;
+    // What a program of npm may do when it is installed is not asked for.
+    run(Command::new("npm").current_dir(&js).args(["--prefix"]).arg(&js).args([
+        "install",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-package-lock",
+    ]))?;
+    let optimised = wasm.with_extension("small");
+    let mut optimiser = Command::new(js.join("node_modules/.bin/wasm-opt"));
+    run(optimiser.args(["-Oz", "--all-features"]).arg(&wasm).arg("-o").arg(&optimised))?;
+    fs::rename(&optimised, &wasm)?;
+    eprintln!("js: {} of {} KiB", wasm.display(), fs::metadata(&wasm)?.len() / 1024);
+    run(Command::new("npm").args(["--prefix"]).arg(&js).args(["test"]))
+}
+
+/// The engine in WebAssembly, with its JavaScript beside it.
+fn build() -> anyhow::Result<PathBuf> {
+    let installed = capture(Command::new("rustup").args(["target", "list", "--installed"]))?;
+    if !installed.lines().any(|line| line == TARGET) {
+        run(Command::new("rustup").args(["target", "add", TARGET]))?;
+    }
+    run(cargo().args(["build", "--locked", "-p", "maskwright-js", "--profile", "web", "--target", TARGET]))?;
+    let made = target().join(TARGET).join("web/maskwright_js.wasm");
+    let folder = root().join("js/package/wasm");
+    let mut binder = Command::new(wasm_bindgen()?);
+    run(binder.args(["--target", "web", "--out-dir"]).arg(&folder).arg(made))?;
+    Ok(folder.join("maskwright_js_bg.wasm"))
+}
+
+/// wasm-bindgen's program, of the version in Cargo.lock, installed if it is not there.
+fn wasm_bindgen() -> anyhow::Result<PathBuf> {
+    let lock = fs::read_to_string(root().join("Cargo.lock"))?;
+    let version = lock
+        .split("[[package]]")
+        .find(|package| package.contains("name = \"wasm-bindgen\"\n"))
+        .and_then(|package| package.lines().find_map(|line| line.strip_prefix("version = \"")))
+        .and_then(|version| version.strip_suffix('"'))
+        .context("Cargo.lock has no wasm-bindgen")?;
+    let tools = root().join("target/js-tools");
+    let program = tools.join("bin/wasm-bindgen");
+    let known = Command::new(&program).arg("--version").output();
+    if known.is_ok_and(|known| String::from_utf8_lossy(&known.stdout).contains(version)) {
+        return Ok(program);
+    }
+    run(cargo().args(["install", "wasm-bindgen-cli", "--version", version, "--root"]).arg(&tools))?;
+    ensure!(program.exists(), "{} was not installed", program.display());
+    Ok(program)
+}
