@@ -1,5 +1,6 @@
 //! The masks of `testdata/masks`, which are the same in every language, by the three C interfaces.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 #![cfg(unix)]
 
 mod support;

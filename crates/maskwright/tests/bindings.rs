@@ -1,5 +1,7 @@
 //! Grammars, options and answers as JSON text.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 use std::sync::Arc;
 
 use maskwright::{CompileOptions, CompiledGrammar, Compiler, GrammarSource, TokenId, Tokenizer, bindings};

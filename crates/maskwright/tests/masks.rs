@@ -4,6 +4,8 @@
 //!
 //! `MASKWRIGHT_WRITE_MASKS=1` writes the file anew, from the cases of the other test data.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Compiles programs in C against the library that was built with this test.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
