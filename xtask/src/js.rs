@@ -28,7 +28,7 @@ pub(crate) fn run_js() -> anyhow::Result<()> {
     ]))?;
     let optimised = wasm.with_extension("small");
     let mut optimiser = Command::new(js.join("node_modules/.bin/wasm-opt"));
-    run(optimiser.args(["-Oz", "--all-features"]).arg(&wasm).arg("-o").arg(&optimised))?;
+    run(optimiser.arg("-Oz").arg(&wasm).arg("-o").arg(&optimised))?;
     fs::rename(&optimised, &wasm)?;
     eprintln!("js: {} of {} KiB", wasm.display(), fs::metadata(&wasm)?.len() / 1024);
     run(Command::new("npm").args(["--prefix"]).arg(&js).args(["test"]))
