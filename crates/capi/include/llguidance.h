@@ -361,7 +361,8 @@ bool llg_is_stopped(const struct LlgConstraint *cc);
 int32_t llg_compute_mask(struct LlgConstraint *cc, struct LlgMaskResult *res_p);
 
 /**
- * Accepts the token that was chosen by the mask. 0, or -1 for an error: after a refused token the object stays in the error state.
+ * Accepts the token that was chosen by the mask. 0, or -1 for an error: after a refused token the object
+ * stays in the error state.
  */
 int32_t llg_commit_token(struct LlgConstraint *cc,
                          LlgToken token,

@@ -259,7 +259,8 @@ enum mw_status mw_grammar_export(const struct mw_grammar *grammar,
                                  struct mw_error **error);
 
 /**
- * A token that stops work from another thread, to be freed with `mw_cancel_free`. May be called from any thread.
+ * A token that stops work from another thread, to be freed with `mw_cancel_free`. May be called from any
+ * thread.
  */
 struct mw_cancel_token *mw_cancel_new(void);
 
@@ -395,8 +396,8 @@ enum mw_status mw_session_is_terminated(struct mw_session *session,
                                         struct mw_error **error);
 
 /**
- * The tokens that can be taken without asking the model. Writes at most `capacity` ids, and to `n_ids` how
- * many there are.
+ * The tokens that can be taken without asking the model. Writes at most `capacity` ids to `ids`, which may
+ * be NULL, and to `n_ids` how many there are.
  */
 enum mw_status mw_session_forced_tokens(struct mw_session *session,
                                         uint32_t *ids,
@@ -406,7 +407,8 @@ enum mw_status mw_session_forced_tokens(struct mw_session *session,
 
 /**
  * A completion of the text, as short as is easily found, the token that ends it included. Writes at most
- * `capacity` ids, and to `n_ids` how many there are. The session does not change.
+ * `capacity` ids to `ids`, which may be NULL, and to `n_ids` how many there are. The session does not
+ * change.
  */
 enum mw_status mw_session_finish(struct mw_session *session,
                                  uint32_t *ids,
@@ -509,8 +511,8 @@ const uint8_t *mw_tokenizer_token_bytes(const struct mw_tokenizer *tokenizer,
                                         size_t *n_bytes);
 
 /**
- * Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids, and to `n_ids` how many
- * the text has. May be called from any thread.
+ * Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids to `ids`, which
+ * may be NULL, and to `n_ids` how many the text has. May be called from any thread.
  */
 enum mw_status mw_tokenizer_encode(const struct mw_tokenizer *tokenizer,
                                    const uint8_t *text,

@@ -1,4 +1,5 @@
-//! Programs in C and C++ that call the three C interfaces, by themselves and under valgrind, and the examples.
+//! Programs in C and C++ that call the three C interfaces, by themselves and under valgrind, and the
+//! examples.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]

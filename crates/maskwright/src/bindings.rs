@@ -176,8 +176,8 @@ fn tool_calls(given: &mut Given) -> Result<ToolCallOptions, Error> {
 /// A grammar as an object with the members `kind`, `source` and `options`: what [`source`] makes it from.
 ///
 /// # Errors
-/// For a grammar that was built by hand, and for what is not written: other documents, files, indentation other
-/// than Python's.
+/// For a grammar that was built by hand, and for what is not written: other documents, files, indentation
+/// other than Python's.
 pub fn described(source: &GrammarSource) -> Result<Value, Error> {
     if !source.is_all_in_text() {
         return Err(no_words("needs other documents or files"));

@@ -256,7 +256,8 @@ pub unsafe extern "C" fn llg_compute_mask(cc: *mut LlgConstraint, res_p: *mut Ll
     if unsafe { put(res_p, result, "res_p") }.is_ok() { 0 } else { -1 }
 }
 
-/// Accepts the token that was chosen by the mask. 0, or -1 for an error: after a refused token the object stays in the error state.
+/// Accepts the token that was chosen by the mask. 0, or -1 for an error: after a refused token the object
+/// stays in the error state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_commit_token(
     cc: *mut LlgConstraint,

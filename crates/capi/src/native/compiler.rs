@@ -198,7 +198,8 @@ pub unsafe extern "C" fn mw_grammar_export(
     unsafe { report(error, call) }
 }
 
-/// A token that stops work from another thread, to be freed with `mw_cancel_free`. May be called from any thread.
+/// A token that stops work from another thread, to be freed with `mw_cancel_free`. May be called from any
+/// thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn mw_cancel_new() -> *mut MwCancel {
     give(CancelToken::new())

@@ -432,8 +432,8 @@ pub unsafe extern "C" fn mw_session_is_terminated(
     unsafe { with(session, error, work) }
 }
 
-/// The tokens that can be taken without asking the model. Writes at most `capacity` ids, and to `n_ids` how
-/// many there are.
+/// The tokens that can be taken without asking the model. Writes at most `capacity` ids to `ids`, which may
+/// be NULL, and to `n_ids` how many there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_forced_tokens(
     session: *mut MwSession,
@@ -453,7 +453,8 @@ pub unsafe extern "C" fn mw_session_forced_tokens(
 }
 
 /// A completion of the text, as short as is easily found, the token that ends it included. Writes at most
-/// `capacity` ids, and to `n_ids` how many there are. The session does not change.
+/// `capacity` ids to `ids`, which may be NULL, and to `n_ids` how many there are. The session does not
+/// change.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_session_finish(
     session: *mut MwSession,
