@@ -511,8 +511,8 @@ const uint8_t *mw_tokenizer_token_bytes(const struct mw_tokenizer *tokenizer,
                                         size_t *n_bytes);
 
 /**
- * Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids to `ids`, which
- * may be NULL, and to `n_ids` how many the text has. May be called from any thread.
+ * Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids to `ids`,
+ * which may be NULL, and to `n_ids` how many the text has. May be called from any thread.
  */
 enum mw_status mw_tokenizer_encode(const struct mw_tokenizer *tokenizer,
                                    const uint8_t *text,

@@ -175,8 +175,8 @@ pub unsafe extern "C" fn mw_tokenizer_token_bytes(
     bytes.map_or(std::ptr::null(), <[u8]>::as_ptr)
 }
 
-/// Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids to `ids`, which
-/// may be NULL, and to `n_ids` how many the text has. May be called from any thread.
+/// Tokenizes a text; the names of special tokens in it are text. Writes at most `capacity` ids to `ids`,
+/// which may be NULL, and to `n_ids` how many the text has. May be called from any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mw_tokenizer_encode(
     tokenizer: *const MwTokenizer,
