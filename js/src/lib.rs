@@ -32,20 +32,8 @@ pub fn panic_message() -> String {
 
 /// An error as JSON text, which the wrapper makes an exception of.
 fn thrown(error: Error) -> JsValue {
-    let kind = match error.kind() {
-        ErrorKind::Grammar => "grammar",
-        ErrorKind::Schema => "schema",
-        ErrorKind::Tokenizer => "tokenizer",
-        ErrorKind::Limit => "limit",
-        ErrorKind::Cancelled => "cancelled",
-        ErrorKind::MaxTokensTooSmall => "max_tokens_too_small",
-        ErrorKind::NoText => "no_text",
-        ErrorKind::Argument => "argument",
-        ErrorKind::State => "state",
-        _ => "internal",
-    };
     let described = json!({
-        "kind": kind,
+        "kind": bindings::kind(error.kind()),
         "message": error.to_string(),
         "pointer": error.pointer(),
         "keyword": error.keyword(),

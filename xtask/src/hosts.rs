@@ -15,8 +15,8 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use crate::commands::{capture, cargo, root, run, target};
-use crate::llama_server;
 use crate::python_env::{Environment, MATURIN};
+use crate::{js, llama_server};
 
 /// A program that runs models.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -27,6 +27,8 @@ pub(crate) enum Host {
     LlamaCpp,
     /// llama-server with our C library in it, and a sampler of one's own.
     LlamaServer,
+    /// The playground in headless Chromium: that of the system, or the program in `MASKWRIGHT_CHROMIUM`.
+    Browser,
     /// mlx-lm, on the CPU.
     Mlx,
     /// Generators of Outlines, over the other two.
@@ -79,6 +81,9 @@ pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
             ("MASKWRIGHT_HOSTS_LLAMA_SAMPLER", programs.sampler),
         ];
         run_tests(arguments, &environment, &["python/hosts/test_llama_server.py"], &variables)?;
+    }
+    if hosts.contains(&Host::Browser) {
+        js::run_browser()?;
     }
     if hosts.contains(&Host::Mlx) {
         let environment = environment("hosts-mlx", "python/hosts/requirements-mlx.txt", None)?;
@@ -137,6 +142,7 @@ fn tests(host: Host) -> &'static [&'static str] {
         Host::LlamaCpp => &["python/hosts/test_llama_cpp.py", "python/hosts/test_same_prompt.py"],
         Host::Outlines => &["python/hosts/test_outlines.py"],
         Host::LlamaServer
+        | Host::Browser
         | Host::Mlx
         | Host::Xgrammar
         | Host::Vllm

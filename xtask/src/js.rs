@@ -31,7 +31,40 @@ pub(crate) fn run_js() -> anyhow::Result<()> {
     run(optimiser.arg("-Oz").arg(&wasm).arg("-o").arg(&optimised))?;
     fs::rename(&optimised, &wasm)?;
     eprintln!("js: {} of {} KiB", wasm.display(), fs::metadata(&wasm)?.len() / 1024);
-    run(Command::new("npm").args(["--prefix"]).arg(&js).args(["test"]))
+    let playground = assemble()?;
+    eprintln!("js: the playground is in {}", playground.display());
+    let verdicts = root().join("target/js-verdicts.jsonl");
+    let native = ["test", "--locked", "-p", "maskwright", "--test", "masks", "verdicts"];
+    run(cargo().args(native).env("MASKWRIGHT_VERDICTS", &verdicts))?;
+    let mut tests = Command::new("npm");
+    if verdicts.exists() {
+        tests.env("MASKWRIGHT_VERDICTS", &verdicts);
+    }
+    run(tests.args(["--prefix"]).arg(&js).args(["test"]))
+}
+
+/// Runs the tests of the playground in headless Chromium.
+pub(crate) fn run_browser() -> anyhow::Result<()> {
+    if !root().join("target/playground/index.html").exists() {
+        run_js()?;
+    }
+    assemble()?;
+    run(Command::new("node").arg("--test").arg(root().join("js/browser/playground.test.mjs")))
+}
+
+/// Puts the playground together: a folder for any server of files.
+fn assemble() -> anyhow::Result<PathBuf> {
+    let folder = root().join("target/playground");
+    let engine = folder.join("maskwright");
+    fs::create_dir_all(engine.join("wasm"))?;
+    for name in ["index.html", "main.js", "worker.js", "examples.js", "style.css"] {
+        fs::copy(root().join("docs/playground").join(name), folder.join(name))?;
+    }
+    for name in ["index.js", "wasm/maskwright_js.js", "wasm/maskwright_js_bg.wasm"] {
+        fs::copy(root().join("js/package").join(name), engine.join(name))?;
+    }
+    fs::copy(root().join("testdata/masks/vocabulary.txt"), folder.join("vocabulary.txt"))?;
+    Ok(folder)
 }
 
 /// The engine in WebAssembly, with its JavaScript beside it.

@@ -365,6 +365,23 @@ pub fn matcher_config(given: &str) -> Result<MatcherConfig, Error> {
     Ok(config)
 }
 
+/// The name of a kind of errors.
+pub fn kind(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::Grammar => "grammar",
+        ErrorKind::Schema => "schema",
+        ErrorKind::Tokenizer => "tokenizer",
+        ErrorKind::Limit => "limit",
+        ErrorKind::Cancelled => "cancelled",
+        ErrorKind::MaxTokensTooSmall => "max_tokens_too_small",
+        ErrorKind::NoText => "no_text",
+        ErrorKind::Argument => "argument",
+        ErrorKind::State => "state",
+        // A kind that this version does not know is a bug.
+        _ => "internal",
+    }
+}
+
 /// Events as a JSON array of objects, with the fields of Python's `Event` that their kind has.
 pub fn events(events: &[Event]) -> Value {
     let step = |part: &PathPart| match part {

@@ -74,6 +74,73 @@ fn masks_are_those_of_the_record() {
     assert_eq!(n_pairs, 500);
 }
 
+/// Where `MASKWRIGHT_VERDICTS` names a file, writes what becomes of the official JSON Schema suite and of some
+/// 300 schemas of MaskBench: the tests of JavaScript compare theirs with it.
+#[test]
+fn verdicts_for_other_languages() {
+    let Some(path) = std::env::var_os("MASKWRIGHT_VERDICTS") else { return };
+    let Some(data) = maskwright_oracle::shared("data") else { return };
+    let mut cases: Vec<(Value, Vec<Value>)> = Vec::new();
+    let tests = |case: &Value| -> Vec<Value> {
+        case["tests"].as_array().into_iter().flatten().map(|test| test["data"].clone()).collect()
+    };
+    let mut folders: Vec<PathBuf> = paths(&data.join("json-schema-test-suite/tests"));
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(paths(&path));
+            continue;
+        }
+        let all: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        cases.extend(all.as_array().unwrap().iter().map(|case| (case["schema"].clone(), tests(case))));
+    }
+    let maskbench = paths(&data.join("maskbench"));
+    let lines: Vec<String> = maskbench
+        .iter()
+        .flat_map(|path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    for line in lines.iter().step_by(12) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        cases.push((case["schema"].clone(), tests(&case)));
+    }
+    assert!(cases.len() > 1_500, "{}", cases.len());
+    let tokens = (0..=255u8).map(|byte| vec![byte]).chain([b"</s>".to_vec()]).collect();
+    let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap());
+    let mut written = String::new();
+    for (schema, texts) in cases {
+        let schema = schema.to_string();
+        let texts: Vec<String> = texts.iter().map(Value::to_string).collect();
+        let source = bindings::source("json_schema", &schema, "").unwrap();
+        let compiled = compiler.compile(&source, &CompileOptions::default());
+        let accepted = |text: &String| match &compiled {
+            Ok(grammar) => {
+                let mut matcher = grammar.matcher();
+                match matcher.accept_bytes(text.as_bytes()) {
+                    Ok(accepted) => json!(accepted && matcher.is_accepting()),
+                    Err(error) => bindings::kind(error.kind()).into(),
+                }
+            }
+            Err(error) => bindings::kind(error.kind()).into(),
+        };
+        let verdicts: Vec<Value> = texts.iter().map(accepted).collect();
+        writeln!(written, "{}", json!({"schema": schema, "texts": texts, "verdicts": verdicts})).unwrap();
+    }
+    std::fs::write(path, written).unwrap();
+}
+
+/// What is in a folder, in the order of names.
+fn paths(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.retain(|path| {
+        path.is_dir() || path.extension().is_some_and(|kind| kind == "json" || kind == "jsonl")
+    });
+    paths
+}
+
 /// A grammar and a text of it.
 struct Case {
     kind: &'static str,

@@ -1,0 +1,265 @@
+/** The page: what is written in it becomes questions for the worker, and the answers are shown. */
+
+import { EXAMPLES } from "./examples.js";
+
+const KINDS = {
+  json_schema: "JSON Schema", regex: "regular expression", choice: "choices", lark: "Lark", gbnf: "GBNF",
+  structural_tag: "structural tag", tool_calls: "tool calls", builtin: "built-in grammar",
+};
+/** How long an answer may take. */
+const PATIENCE_MS = 1900;
+const $ = (id) => document.getElementById(id);
+
+let worker = null;
+let waiting = null;
+let number = 0;
+let vocabulary = { lines: [] };
+let asked = 0;
+
+/** Starts the engine anew, with the vocabulary. */
+async function start() {
+  worker?.terminate();
+  worker = new Worker("worker.js", { type: "module" });
+  worker.addEventListener("message", ({ data }) => {
+    if (waiting?.number !== data.number) return;
+    const { resolve, reject } = waiting;
+    waiting = null;
+    data.error ? reject(data.error) : resolve(data.answer);
+  });
+  // The first answer waits for the engine to load.
+  return ask("vocabulary", vocabulary, 30_000);
+}
+
+/** One question at a time; a later one takes the place of an earlier one. */
+async function ask(question, given, patience = PATIENCE_MS) {
+  number += 1;
+  const own = number;
+  const answer = new Promise((resolve, reject) => {
+    waiting?.reject({ message: "superseded", isSuperseded: true });
+    waiting = { number: own, resolve, reject };
+  });
+  worker.postMessage({ number: own, question, ...given });
+  const timer = setTimeout(() => {
+    if (waiting?.number !== own) return;
+    waiting.reject({ message: `no answer within ${patience / 1000} s: this grammar takes too much work`, isTooLong: true });
+    waiting = null;
+  }, patience);
+  try {
+    return await answer;
+  } catch (error) {
+    // What is at work does not stop by itself. A question that comes meanwhile is answered after the vocabulary's.
+    if (error.isTooLong || error.isPanic) await start().catch(() => {});
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What is written in the page. */
+function question() {
+  const limit = $("limit").value === "" ? null : Number($("limit").value);
+  const options = $("options").value.trim() === "" ? {} : JSON.parse($("options").value);
+  return { kind: $("kind").value, source: $("source").value, options, text: $("text").value, limit };
+}
+
+function say(id, text, mood = "") {
+  $(id).textContent = text;
+  $(id).className = `status ${mood}`;
+}
+
+function item(text) {
+  const li = document.createElement("li");
+  li.textContent = text;
+  return li;
+}
+
+/** Spaces and line ends that can be seen. */
+function visible(text) {
+  return text === "" ? "␀" : text.replaceAll("\n", "⏎").replaceAll("\t", "⇥").replaceAll(" ", "␣");
+}
+
+function empty() {
+  for (const id of ["tokens", "events", "report"]) $(id).replaceChildren();
+  for (const id of ["forced", "place", "count", "finish"]) $(id).textContent = "";
+}
+
+function showEvents(events) {
+  const lines = [];
+  for (const event of events) {
+    const last = lines.at(-1);
+    if (event.kind === "argument") {
+      if (last?.index === event.index && last.kind === "argument") last.text += event.delta;
+      else lines.push({ ...event, text: event.delta, label: event.index === null ? "value" : `arguments of call ${event.index + 1}` });
+    } else if (event.kind === "text" || event.kind === "reasoning" || event.kind === "input") {
+      if (last?.kind === event.kind) last.text += event.delta;
+      else lines.push({ ...event, text: event.delta, label: event.kind });
+    } else if (event.kind === "tool") {
+      lines.push({ ...event, text: event.name, label: `call ${event.index + 1}` });
+    } else if (event.kind === "end") {
+      lines.push({ ...event, text: "", label: event.index === null ? "the text has ended" : `call ${event.index + 1} has ended` });
+    }
+  }
+  $("events").replaceChildren(...lines.map(({ label, text }) => item(text === "" ? label : `${label}: ${text}`)));
+}
+
+function showReport(report) {
+  const table = document.createElement("table");
+  for (const { pointer, keyword, status, reason } of report) {
+    const row = table.insertRow();
+    for (const text of [pointer || "(top)", keyword, reason === null ? status : `${status}: ${reason}`]) row.insertCell().textContent = text;
+  }
+  $("report").replaceChildren(report.length > 0 ? table : item("not a schema"));
+}
+
+function show(answer) {
+  empty();
+  showReport(answer.report);
+  say("grammar-status", answer.warnings.join("\n") || "compiled", answer.warnings.length > 0 ? "bad" : "good");
+  if (answer.check) {
+    say("text-status", answer.check.message, "bad");
+    return;
+  }
+  const { state } = answer;
+  const spent = answer.used === 1 ? "1 token" : `${answer.used} tokens`;
+  say("text-status", answer.isComplete ? `the text may end here (${spent})` : `the text is not complete (${spent})`, "good");
+  const within = state.path === null && state.rules.length > 1 ? `in ${state.rules.join(" > ")}; ` : "";
+  $("place").textContent = within + state.sentence;
+  $("count").textContent = `${answer.n} tokens may come next (mask in ${answer.masked.toFixed(1)} ms)${answer.n > answer.tokens.length ? `, ${answer.tokens.length} of them here` : ""}`;
+  $("tokens").replaceChildren(
+    ...answer.tokens.map(({ text, isEnd }) => {
+      const li = document.createElement("li");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = isEnd ? "the end" : visible(text);
+      button.disabled = isEnd;
+      button.addEventListener("click", () => {
+        $("text").value += text;
+        look();
+      });
+      li.append(button);
+      return li;
+    }),
+  );
+  $("forced").textContent = answer.forced === "" ? "" : `must come: ${visible(answer.forced)}`;
+  $("finish").textContent = answer.completion === "" ? "" : `A short end, ${answer.toFinish} tokens: ${visible(answer.completion)}`;
+  showEvents(answer.events);
+}
+
+/** Asks about what is written, and keeps it in the address. */
+async function look() {
+  asked += 1;
+  const own = asked;
+  let given;
+  try {
+    given = question();
+  } catch (error) {
+    say("grammar-status", `the options are not JSON: ${error.message}`, "bad");
+    return;
+  }
+  history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(given))}`);
+  try {
+    const answer = await ask("look", given);
+    if (own === asked) show(answer);
+  } catch (error) {
+    if (error.isSuperseded || own !== asked) return;
+    empty();
+    const isOfText = error.kind === "max_tokens_too_small";
+    say(isOfText ? "text-status" : "grammar-status", error.message, "bad");
+    say(isOfText ? "grammar-status" : "text-status", "");
+  }
+}
+
+let typing = 0;
+
+/** Asks a moment after the last key. */
+function lookSoon() {
+  clearTimeout(typing);
+  typing = setTimeout(look, 60);
+}
+
+async function write(n) {
+  try {
+    const { text } = await ask("random", { ...question(), n });
+    $("text").value = text;
+    look();
+  } catch (error) {
+    if (!error.isSuperseded) say("text-status", error.message, "bad");
+  }
+}
+
+async function why() {
+  $("because").textContent = "";
+  if ($("why").value === "") return;
+  try {
+    $("because").textContent = (await ask("why", { ...question(), token: $("why").value })).because;
+  } catch (error) {
+    if (!error.isSuperseded) $("because").textContent = error.message;
+  }
+}
+
+function fill({ kind, source, options = {}, text = "", limit = null }) {
+  $("kind").value = kind;
+  $("source").value = source;
+  $("options").value = Object.keys(options).length > 0 ? JSON.stringify(options) : "";
+  $("text").value = text;
+  $("limit").value = limit ?? "";
+}
+
+async function readTokenizer(file) {
+  try {
+    vocabulary = { json: await file.text() };
+    const { size } = await start();
+    $("vocabulary").textContent = `${file.name}: ${size} tokens`;
+  } catch (error) {
+    $("vocabulary").textContent = `${file.name}: ${error.message}`;
+    vocabulary = { lines: own };
+    await start();
+  }
+  look();
+}
+
+let own = [];
+
+async function begin() {
+  $("example").replaceChildren(...EXAMPLES.map(({ name }, index) => new Option(name, index)));
+  $("kind").replaceChildren(...Object.entries(KINDS).map(([kind, name]) => new Option(name, kind)));
+  let given = EXAMPLES[0];
+  try {
+    if (location.hash.length > 1) given = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+  } catch {
+    // A link that was cut: the first example.
+  }
+  fill(given);
+  own = (await (await fetch("vocabulary.txt")).text()).split("\n").filter((line) => line !== "");
+  vocabulary = { lines: own };
+  const { size } = await start();
+  $("vocabulary").textContent = `A small one of ${size} tokens.`;
+  for (const id of ["source", "options", "text", "limit"]) $(id).addEventListener("input", lookSoon);
+  $("kind").addEventListener("change", look);
+  $("example").addEventListener("change", () => {
+    fill(EXAMPLES[$("example").value]);
+    look();
+  });
+  $("random").addEventListener("click", () => write(200));
+  $("random-token").addEventListener("click", () => write(1));
+  $("clear").addEventListener("click", () => {
+    $("text").value = "";
+    look();
+  });
+  $("why").addEventListener("change", why);
+  $("tokenizer").addEventListener("change", ({ target }) => target.files[0] && readTokenizer(target.files[0]));
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    const file = event.dataTransfer.files[0];
+    if (file) readTokenizer(file);
+  });
+  $("link").addEventListener("click", async () => {
+    await navigator.clipboard?.writeText(location.href).catch(() => {});
+    $("copied").textContent = "the address of this page is the link";
+  });
+  document.body.dataset.ready = "yes";
+  look();
+}
+
+begin().catch((error) => say("grammar-status", error.message, "bad"));
