@@ -210,7 +210,11 @@ fn wrong_formats_of_custom_tools_are_errors_at_their_place() {
             "/0/format/definition",
             "did you mean `item`",
         ),
-        (custom_tool(false, "lark", "%llguidance {}\nstart: \"x\""), "/0/format/definition", "line 1"),
+        (
+            custom_tool(false, "lark", "%llguidance {\"ignore_once\": true}\nstart: \"x\""),
+            "/0/format/definition",
+            "line 1",
+        ),
         (custom_tool(false, "lark", "start: a\na[lazy]: /x/"), "/0/format/definition", "line 2"),
         (
             custom_tool(false, "lark", "start: A <[3]>\nA: \"a\""),
