@@ -174,7 +174,7 @@ let typing = 0;
 /** Asks a moment after the last key. */
 function lookSoon() {
   clearTimeout(typing);
-  typing = setTimeout(look, 60);
+  typing = setTimeout(look, 10);
 }
 
 async function write(n) {

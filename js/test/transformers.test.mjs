@@ -1,44 +1,49 @@
-/** The processor for transformers.js, with that package's own classes and a greedy loop in the place of a model. */
+/** The processor for transformers.js, with that package's own classes and its `generate`, which runs a model of two nodes. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LogitsProcessor, LogitsProcessorList, PreTrainedTokenizer, Tensor } from "@huggingface/transformers";
+import {
+  AutoModelForCausalLM, env, LogitsProcessor, LogitsProcessorList, PreTrainedTokenizer, Tensor,
+} from "@huggingface/transformers";
 import { Compiler } from "../package/index.js";
 import { compilerOf, grammarProcessor } from "../package/transformers.js";
+import { written } from "./onnx.mjs";
 import { byteTokenizer, END } from "./support.mjs";
 
 const GrammarProcessor = grammarProcessor(LogitsProcessor);
 const compiler = new Compiler(byteTokenizer());
 const WIDTH = 300;
 
-/** Takes the token with the greatest logit after the processors, for each row, as `generate` does. */
-function write(processor, prompts, n) {
-  const list = new LogitsProcessorList();
-  list.push(processor);
-  const rows = prompts.map((prompt) => prompt.map(BigInt));
-  for (let step = 0; step < n; step++) {
-    const data = Float32Array.from({ length: rows.length * WIDTH }, (_, at) => ((at + step) * 7919) % 101);
-    const logits = list(rows, new Tensor("float32", data, [rows.length, WIDTH]));
-    rows.forEach((row, index) => {
-      const own = logits.data.slice(index * WIDTH, (index + 1) * WIDTH);
-      row.push(BigInt(own.indexOf(Math.max(...own))));
-    });
-  }
-  return rows.map((row, index) => {
-    const written = row.slice(prompts[index].length).map(Number);
-    return written.slice(0, written.includes(END) ? written.indexOf(END) : n);
+const table = Float32Array.from({ length: WIDTH * WIDTH }, (_, at) => ((at * 7919) % 10007) / 1000);
+const files = written(table, WIDTH, END);
+env.allowRemoteModels = false;
+env.localModelPath = files.parent;
+const model = await AutoModelForCausalLM.from_pretrained(files.name, { dtype: "fp32" });
+
+/** What `generate` writes after each prompt, until the end. */
+async function write(prompts, options) {
+  const inputs = new Tensor("int64", BigInt64Array.from(prompts.flat().map(BigInt)), [prompts.length, prompts[0].length]);
+  const rows = (await model.generate({ inputs, ...options })).tolist();
+  return rows.map((row) => {
+    const tokens = row.slice(prompts[0].length).map(Number);
+    return tokens.includes(END) ? tokens.slice(0, tokens.indexOf(END)) : tokens;
   });
 }
 
-test("texts of a batch are those of the grammar, within the limit", () => {
-  const grammar = compiler.compile("json_schema", { type: "array", items: { type: "integer" }, minItems: 1 });
-  const processor = new GrammarProcessor(grammar, { maxTokens: 12 });
-  for (let again = 0; again < 2; again++) {
-    for (const tokens of write(processor, [[1, 2], [3, 4]], 14)) {
-      const text = compiler.tokenizer.decode(tokens);
-      assert.ok(grammar.check(text).isValid && tokens.length < 12, text);
+test("texts of a batch are those of the grammar, within the limit", async () => {
+  const grammar = compiler.compile("json_schema", { type: "array", items: { type: "string" }, minItems: 1 });
+  const [maxTokens, prompts] = [12, [[1, 2], [3, 4]]];
+  for (const do_sample of [false, true]) {
+    const processor = new GrammarProcessor(grammar, { maxTokens });
+    for (let again = 0; again < 3; again++) {
+      const processors = new LogitsProcessorList();
+      processors.push(processor);
+      for (const tokens of await write(prompts, { max_new_tokens: maxTokens, do_sample, logits_processor: processors })) {
+        const text = compiler.tokenizer.decode(tokens);
+        assert.ok(grammar.check(text).isValid && tokens.length < maxTokens, text);
+      }
+      processor.reset();
     }
-    processor.reset();
   }
 });
 
