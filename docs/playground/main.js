@@ -120,11 +120,11 @@ function show(answer) {
     return;
   }
   const { state } = answer;
-  const spent = answer.used === 1 ? "1 token" : `${answer.used} tokens`;
-  say("text-status", answer.isComplete ? `the text may end here (${spent})` : `the text is not complete (${spent})`, "good");
+  const used = answer.used === 1 ? "1 token" : `${answer.used} tokens`;
+  say("text-status", answer.isComplete ? `the text may end here (${used})` : `the text is not complete (${used})`, "good");
   const within = state.path === null && state.rules.length > 1 ? `in ${state.rules.join(" > ")}; ` : "";
   $("place").textContent = within + state.sentence;
-  $("count").textContent = `${answer.n} tokens may come next (mask in ${answer.masked.toFixed(1)} ms)${answer.n > answer.tokens.length ? `, ${answer.tokens.length} of them here` : ""}`;
+  $("count").textContent = `${answer.n} tokens may come next (grammar, text and mask: ${answer.spent.toFixed(1)} ms)${answer.n > answer.tokens.length ? `, ${answer.tokens.length} of them here` : ""}`;
   $("tokens").replaceChildren(
     ...answer.tokens.map(({ text, isEnd }) => {
       const li = document.createElement("li");

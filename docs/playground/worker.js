@@ -61,11 +61,11 @@ const answers = {
     const facts = { warnings: grammar.warnings(), report: grammar.report() };
     if (matcher === null) return { ...facts, check };
     const allowed = matcher.allowedTokens();
-    const masked = performance.now() - began;
+    const spent = performance.now() - began;
     const forced = matcher.isTerminated ? "" : matcher.forcedText();
     const answer = {
       ...facts,
-      masked,
+      spent,
       isComplete: matcher.isAccepting,
       state: matcher.state(),
       n: allowed.length,
