@@ -47,16 +47,19 @@ async function start(source) {
 }
 
 let isLoaded = false;
+let panic = null;
 
 /** Calls the engine: its errors become exceptions with fields, and a panic says so at every later call. */
 function call(work) {
   if (!isLoaded) throw new Error("the engine is not loaded: call `await load()` first");
+  if (panic !== null) throw new EnginePanic(panic);
   try {
     return work();
   } catch (error) {
     if (typeof error === "string") throw new MaskwrightError(JSON.parse(error));
-    if (error instanceof WebAssembly.RuntimeError) throw new EnginePanic(wasm.panic_message() || error.message);
-    throw error;
+    if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+    panic = wasm.panic_message() || error.message;
+    throw new EnginePanic(panic);
   }
 }
 
