@@ -74,8 +74,8 @@ fn masks_are_those_of_the_record() {
     assert_eq!(n_pairs, 500);
 }
 
-/// Where `MASKWRIGHT_VERDICTS` names a file, writes what becomes of the official JSON Schema suite and of some
-/// 300 schemas of MaskBench: the tests of JavaScript compare theirs with it.
+/// Where `MASKWRIGHT_VERDICTS` names a file, writes what becomes of the official JSON Schema suite and of
+/// some 300 schemas of MaskBench: the tests of JavaScript compare theirs with it.
 #[test]
 fn verdicts_for_other_languages() {
     let Some(path) = std::env::var_os("MASKWRIGHT_VERDICTS") else { return };
