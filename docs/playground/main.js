@@ -11,13 +11,17 @@ const PATIENCE_MS = 1900;
 const $ = (id) => document.getElementById(id);
 
 let worker = null;
+let loading = Promise.resolve();
 let waiting = null;
 let number = 0;
-let vocabulary = { lines: [] };
+/** Of the site: names and files. A link names the vocabulary if it is one of these. */
+let vocabularies = [];
+/** What the engine has: `lines` or `json`, and `name`. */
+let vocabulary = {};
 let asked = 0;
 
-/** Starts the engine anew, with the vocabulary. */
-async function start() {
+/** Starts the engine anew, with these tokens. */
+function start(tokens = vocabulary) {
   worker?.terminate();
   worker = new Worker("worker.js", { type: "module" });
   worker.addEventListener("message", ({ data }) => {
@@ -27,11 +31,21 @@ async function start() {
     data.error ? reject(data.error) : resolve(data.answer);
   });
   // The first answer waits for the engine to load.
-  return ask("vocabulary", vocabulary, 30_000);
+  loading = answered("vocabulary", tokens, 30_000);
+  return loading;
+}
+
+/** Asks the engine once it is there. */
+async function ask(question, given) {
+  for (let known = null; known !== loading; ) {
+    known = loading;
+    await known.catch(() => {});
+  }
+  return answered(question, given, PATIENCE_MS);
 }
 
 /** One question at a time; a later one takes the place of an earlier one. */
-async function ask(question, given, patience = PATIENCE_MS) {
+async function answered(question, given, patience) {
   number += 1;
   const own = number;
   const answer = new Promise((resolve, reject) => {
@@ -47,7 +61,7 @@ async function ask(question, given, patience = PATIENCE_MS) {
   try {
     return await answer;
   } catch (error) {
-    // What is at work does not stop by itself. A question that comes meanwhile is answered after the vocabulary's.
+    // What is at work does not stop by itself.
     if (error.isTooLong || error.isPanic) await start().catch(() => {});
     throw error;
   } finally {
@@ -59,8 +73,11 @@ async function ask(question, given, patience = PATIENCE_MS) {
 function question() {
   const limit = $("limit").value === "" ? null : Number($("limit").value);
   const options = $("options").value.trim() === "" ? {} : JSON.parse($("options").value);
-  return { kind: $("kind").value, source: $("source").value, options, text: $("text").value, limit };
+  const { name } = vocabulary;
+  return { kind: $("kind").value, source: $("source").value, options, text: $("text").value, limit, vocabulary: name };
 }
+
+const countOf = (n) => (n === 1 ? "1 token" : `${n} tokens`);
 
 function say(id, text, mood = "") {
   $(id).textContent = text;
@@ -120,11 +137,12 @@ function show(answer) {
     return;
   }
   const { state } = answer;
-  const used = answer.used === 1 ? "1 token" : `${answer.used} tokens`;
+  const left = answer.left === null ? "" : `, ${answer.left} left`;
+  const used = countOf(answer.used) + left;
   say("text-status", answer.isComplete ? `the text may end here (${used})` : `the text is not complete (${used})`, "good");
   const within = state.path === null && state.rules.length > 1 ? `in ${state.rules.join(" > ")}; ` : "";
   $("place").textContent = within + state.sentence;
-  $("count").textContent = `${answer.n} tokens may come next (grammar, text and mask: ${answer.spent.toFixed(1)} ms)${answer.n > answer.tokens.length ? `, ${answer.tokens.length} of them here` : ""}`;
+  $("count").textContent = `${countOf(answer.n)} may come next (grammar, text and mask: ${answer.spent.toFixed(1)} ms)${answer.n > answer.tokens.length ? `, ${answer.tokens.length} of them here` : ""}`;
   $("tokens").replaceChildren(
     ...answer.tokens.map(({ text, isEnd }) => {
       const li = document.createElement("li");
@@ -141,7 +159,7 @@ function show(answer) {
     }),
   );
   $("forced").textContent = answer.forced === "" ? "" : `must come: ${visible(answer.forced)}`;
-  $("finish").textContent = answer.completion === "" ? "" : `A short end, ${answer.toFinish} tokens: ${visible(answer.completion)}`;
+  $("finish").textContent = answer.completion === "" ? "" : `A short end, ${countOf(answer.toFinish)}: ${visible(answer.completion)}`;
   showEvents(answer.events);
 }
 
@@ -200,40 +218,56 @@ async function why() {
 function fill({ kind, source, options = {}, text = "", limit = null }) {
   $("kind").value = kind;
   $("source").value = source;
-  $("options").value = Object.keys(options).length > 0 ? JSON.stringify(options) : "";
+  $("options").value = Object.keys(options ?? {}).length > 0 ? JSON.stringify(options) : "";
   $("text").value = text;
   $("limit").value = limit ?? "";
 }
 
-async function readTokenizer(file) {
+/** Has the engine take other tokens: those of the site's vocabulary with this name, or of a file. */
+async function use(name, file = null) {
+  const title = file?.name ?? name;
   try {
-    vocabulary = { json: await file.text() };
-    const { size } = await start();
-    $("vocabulary").textContent = `${file.name}: ${size} tokens`;
+    let tokens;
+    if (file !== null) {
+      tokens = { json: await file.text() };
+    } else {
+      const [, path] = vocabularies.find(([known]) => known === name);
+      const text = await (await fetch(path)).text();
+      tokens = path.endsWith(".json") ? { name, json: text } : { name, lines: text.split("\n").filter((line) => line !== "") };
+    }
+    const { size } = await start(tokens);
+    vocabulary = tokens;
+    $("vocabulary").textContent = `${title}: ${countOf(size)}`;
   } catch (error) {
-    $("vocabulary").textContent = `${file.name}: ${error.message}`;
-    vocabulary = { lines: own };
-    await start();
+    // Another one was chosen meanwhile.
+    if (error.isSuperseded) return;
+    $("vocabulary").textContent = `${title}: ${error.message}`;
+    await start().catch(() => {});
   }
-  look();
+  $("vocabularies").value = vocabulary.name ?? "";
 }
 
-let own = [];
+/** Shows what the address says, or the first example. */
+async function follow() {
+  let given = {};
+  try {
+    given = JSON.parse(decodeURIComponent(location.hash.slice(1)));
+  } catch {
+    // No link, or one that was cut.
+  }
+  if (typeof given?.source !== "string") given = EXAMPLES[0];
+  fill(given);
+  const names = vocabularies.map(([name]) => name);
+  const name = names.includes(given.vocabulary) ? given.vocabulary : names[0];
+  if (vocabulary.name !== name) await use(name);
+}
 
 async function begin() {
   $("example").replaceChildren(...EXAMPLES.map(({ name }, index) => new Option(name, index)));
   $("kind").replaceChildren(...Object.entries(KINDS).map(([kind, name]) => new Option(name, kind)));
-  let given = EXAMPLES[0];
-  try {
-    if (location.hash.length > 1) given = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-  } catch {
-    // A link that was cut: the first example.
-  }
-  fill(given);
-  own = (await (await fetch("vocabulary.txt")).text()).split("\n").filter((line) => line !== "");
-  vocabulary = { lines: own };
-  const { size } = await start();
-  $("vocabulary").textContent = `A small one of ${size} tokens.`;
+  vocabularies = await (await fetch("vocabularies.json")).json();
+  $("vocabularies").replaceChildren(...vocabularies.map(([name]) => new Option(name)));
+  await follow();
   for (const id of ["source", "options", "text", "limit"]) $(id).addEventListener("input", lookSoon);
   $("kind").addEventListener("change", look);
   $("example").addEventListener("change", () => {
@@ -247,16 +281,25 @@ async function begin() {
     look();
   });
   $("why").addEventListener("change", why);
-  $("tokenizer").addEventListener("change", ({ target }) => target.files[0] && readTokenizer(target.files[0]));
+  const take = async (name, file) => {
+    await use(name, file);
+    look();
+  };
+  $("vocabularies").addEventListener("change", ({ target }) => take(target.value));
+  $("tokenizer").addEventListener("change", ({ target }) => target.files[0] && take(null, target.files[0]));
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => {
     event.preventDefault();
     const file = event.dataTransfer.files[0];
-    if (file) readTokenizer(file);
+    if (file) take(null, file);
   });
   $("link").addEventListener("click", async () => {
     await navigator.clipboard?.writeText(location.href).catch(() => {});
     $("copied").textContent = "the address of this page is the link";
+  });
+  addEventListener("hashchange", async () => {
+    await follow();
+    look();
   });
   document.body.dataset.ready = "yes";
   look();

@@ -73,6 +73,7 @@ const answers = {
       forced,
       events: matcher.events(),
       used: matcher.nTokens,
+      left: question.limit === null ? null : question.limit - matcher.nTokens,
       toFinish: matcher.tokensToFinish(),
       completion: tokenizer.decode(matcher.finish()),
     };

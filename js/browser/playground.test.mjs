@@ -113,6 +113,7 @@ const tasks = {
     await put(page, "limit", "3");
     await says(page, "text-status", /3 tokens are too few/);
     await put(page, "limit", "60");
+    await says(page, "text-status", /8 tokens, 52 left/);
     await says(page, "finish", /A short end/);
   },
   "a text at random": async (page, _, byKeys) => {
@@ -171,6 +172,38 @@ for (const [width, colorScheme] of [[1280, "light"], [1280, "dark"], [390, "ligh
     }
   });
 }
+
+test("other vocabularies, and links that are followed or cut", { timeout: 60_000 }, async () => {
+  const json = {
+    version: "1.0", normalizer: null, pre_tokenizer: { type: "ByteLevel", add_prefix_space: false }, post_processor: null,
+    decoder: { type: "ByteLevel" }, model: { type: "BPE", vocab: { "{": 0, "}": 1, x: 2 }, merges: [] },
+    added_tokens: [{ id: 3, content: "</s>", special: true, single_word: false, lstrip: false, rstrip: false, normalized: false }],
+  };
+  const file = (text) => ({ name: "tokenizer.json", mimeType: "application/json", buffer: Buffer.from(text) });
+  const { page, wrong } = await opened({}, "#null");
+  await says(page, "vocabulary", /a small one: 1482 tokens/);
+  await page.fill("#text", "");
+  await page.setInputFiles("#tokenizer", file(JSON.stringify(json)));
+  await says(page, "vocabulary", /tokenizer.json: 4 tokens/);
+  await page.setInputFiles("#tokenizer", file("no JSON"));
+  await page.setInputFiles("#tokenizer", file(JSON.stringify(json)));
+  await says(page, "vocabulary", /tokenizer.json: 4 tokens/);
+  await page.selectOption("#kind", "regex");
+  await page.fill("#source", "x+\\}");
+  await says(page, "count", /1 token may come next/);
+  await page.setInputFiles("#tokenizer", file("no JSON"));
+  await says(page, "vocabulary", /tokenizer.json: .*JSON/);
+  await says(page, "count", /1 token may come next/);
+  await page.click("summary:text('Vocabulary')");
+  await page.selectOption("#vocabularies", { index: 0 });
+  await says(page, "vocabulary", /a small one/);
+  await page.evaluate(() => (location.hash = `#${encodeURIComponent('{"kind": "regex", "source": "[0-9]", "vocabulary": "none"}')}`));
+  await says(page, "count", /10 tokens may come next/);
+  await page.evaluate(() => (location.hash = "#{"));
+  await says(page, "place", /at \/age/);
+  assert.deepEqual(wrong, []);
+  await page.context().close();
+});
 
 const nested = (open, inside, close, n) => open.repeat(n) + inside + close.repeat(n);
 const hostile = [

@@ -13,9 +13,16 @@ use crate::commands::{capture, cargo, root, run, target};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
+#[derive(clap::Args, Default)]
+pub(crate) struct Arguments {
+    /// A model's `tokenizer.json` that the playground offers too, as `NAME=FILE`.
+    #[arg(long)]
+    tokenizer: Vec<String>,
+}
+
 /// Builds the package and tests it.
 #[allow(clippy::print_stderr, reason = "what was built")]
-pub(crate) fn run_js() -> anyhow::Result<()> {
+pub(crate) fn run_js(arguments: &Arguments) -> anyhow::Result<()> {
     let js = root().join("js");
     let wasm = build()?;
     // What a program of npm may do when it is installed is not asked for.
@@ -31,7 +38,7 @@ pub(crate) fn run_js() -> anyhow::Result<()> {
     run(optimiser.arg("-Oz").arg(&wasm).arg("-o").arg(&optimised))?;
     fs::rename(&optimised, &wasm)?;
     eprintln!("js: {} of {} KiB", wasm.display(), fs::metadata(&wasm)?.len() / 1024);
-    let playground = assemble()?;
+    let playground = assemble(&arguments.tokenizer)?;
     eprintln!("js: the playground is in {}", playground.display());
     let verdicts = root().join("target/js-verdicts.jsonl");
     let native = ["test", "--locked", "-p", "maskwright", "--test", "masks", "verdicts"];
@@ -46,14 +53,15 @@ pub(crate) fn run_js() -> anyhow::Result<()> {
 /// Runs the tests of the playground in headless Chromium.
 pub(crate) fn run_browser() -> anyhow::Result<()> {
     if !root().join("target/playground/index.html").exists() {
-        run_js()?;
+        run_js(&Arguments::default())?;
     }
-    assemble()?;
+    assemble(&[])?;
     run(Command::new("node").arg("--test").arg(root().join("js/browser/playground.test.mjs")))
 }
 
-/// Puts the playground together: a folder for any server of files.
-fn assemble() -> anyhow::Result<PathBuf> {
+/// Puts the playground together, with its own vocabulary and those of `tokenizers`: a folder for any server of
+/// files.
+fn assemble(tokenizers: &[String]) -> anyhow::Result<PathBuf> {
     let folder = root().join("target/playground");
     let engine = folder.join("maskwright");
     fs::create_dir_all(engine.join("wasm"))?;
@@ -64,6 +72,14 @@ fn assemble() -> anyhow::Result<PathBuf> {
         fs::copy(root().join("js/package").join(name), engine.join(name))?;
     }
     fs::copy(root().join("testdata/masks/vocabulary.txt"), folder.join("vocabulary.txt"))?;
+    let mut offered = vec![("a small one".to_owned(), "vocabulary.txt".to_owned())];
+    for (index, tokenizer) in tokenizers.iter().enumerate() {
+        let (name, path) = tokenizer.split_once('=').context("--tokenizer takes NAME=FILE")?;
+        let file = format!("tokenizer-{index}.json");
+        fs::copy(path, folder.join(&file)).with_context(|| format!("cannot read {path}"))?;
+        offered.push((name.to_owned(), file));
+    }
+    fs::write(folder.join("vocabularies.json"), serde_json::to_string(&offered)?)?;
     Ok(folder)
 }
 

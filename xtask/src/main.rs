@@ -88,7 +88,7 @@ enum Task {
     #[command(subcommand)]
     Research(Research),
     /// Build the package for browsers and Node, and run its tests in Node.
-    Js,
+    Js(js::Arguments),
     /// Check the spelling, and the workflow files of GitHub Actions.
     Lint,
     /// Pack the crates, build the wheel and the source distribution, install and try them. Releases
@@ -130,7 +130,7 @@ fn main() -> ExitCode {
 fn run(task: Task) -> anyhow::Result<()> {
     match task {
         Task::Audit => audit::run_deny(),
-        Task::Js => js::run_js(),
+        Task::Js(arguments) => js::run_js(&arguments),
         Task::CLibrary(arguments) => c_library::install_as(&arguments),
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
