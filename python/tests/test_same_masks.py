@@ -69,7 +69,7 @@ def test_the_dialect_of_llguidance(compiler):
     with pytest.raises(maskwright.GrammarError, match="stands only in grammars of llguidance's dialect") as caught:
         compiler.compile_lark(text)
     assert (caught.value.line, caught.value.column) == (1, 1)
-    with pytest.raises(maskwright.GrammarError, match='"ignore_once": true of llguidance is not served'):
+    with pytest.raises(maskwright.GrammarError, match='"ignore_once": true of llguidance is not supported'):
         compiler.compile_lark(text.replace("{}", '{"ignore_once": true}'), dialect="llguidance")
     with pytest.raises(maskwright.Error, match='dialect is "larc", expected "lark" or "llguidance"'):
         compiler.compile_lark(text, dialect="larc")

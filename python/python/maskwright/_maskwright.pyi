@@ -590,12 +590,12 @@ class Compiler:
         imports are looked for.
 
         * `start`: the start rule.
-        * `lexer`: "contextual", the default of Lark's dialect, considers only the terminals that the parser can
-          accept at that point, by maximal munch and priorities. "basic" considers all terminals, like Lark's
-          basic lexer. "dynamic_complete", the default of llguidance's dialect, uses no lexer: the text is split
-          in any way that the rules allow, as with Lark's Earley parser.
-        * `dialect`: "lark" or "llguidance". In llguidance's, a terminal is all that its pattern can match, and
-          `%llguidance {}` may be the first line.
+        * `lexer`: "contextual", the default of Lark's dialect, considers only the terminals that the parser
+          can accept at that point, by maximal munch and priorities. "basic" considers all terminals, like
+          Lark's basic lexer. "dynamic_complete", the default of llguidance's dialect, uses no lexer: the text
+          is split in any way that the rules allow, as with Lark's Earley parser.
+        * `dialect`: "lark" or "llguidance". In llguidance's, a terminal is all that its pattern can match,
+          and `%llguidance {}` may be the first line.
         * `indentation`: with "python", the blanks after `_NEWLINE` (or `_NL`), outside of brackets, produce
           `_INDENT` and `_DEDENT`, as with Lark's PythonIndenter. For other names: a dict with any of the keys
           "newline", "indent", "dedent", "open", "close" (both lists of brackets) and "tab_len", or an
