@@ -59,8 +59,8 @@ pub(crate) fn run_browser() -> anyhow::Result<()> {
     run(Command::new("node").arg("--test").arg(root().join("js/browser/playground.test.mjs")))
 }
 
-/// Puts the playground together, with its own vocabulary and those of `tokenizers`: a folder for any server of
-/// files.
+/// Puts the playground together, with its own vocabulary and those of `tokenizers`: a folder for any server
+/// of files.
 fn assemble(tokenizers: &[String]) -> anyhow::Result<PathBuf> {
     let folder = root().join("target/playground");
     let engine = folder.join("maskwright");

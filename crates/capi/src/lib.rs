@@ -7,10 +7,10 @@
 //! **Pointers.** The only unsafe code of the project is here. What a caller has to keep, in all functions: a
 //! pointer is NULL or points to what its type says, for as long as the function runs (an object: until the
 //! function that frees it); a text ends with a NUL byte, and where a length is given, so much is there.
-//! [`pointers`] makes references of pointers under that promise, and refuses what it can tell from outside:
+//! `pointers` makes references of pointers under that promise, and refuses what it can tell from outside:
 //! NULL where something must be, an object of another kind, a pointer that is not aligned.
 //!
-//! **Panics.** A panic is a bug of ours. None crosses into C: [`guard`] makes it an error.
+//! **Panics.** A panic is a bug of ours. None crosses into C: `guard` makes it an error.
 //!
 //! **Threads.** Functions that take `const` pointers may run on several threads at once, others only where no
 //! other call has the same object.
