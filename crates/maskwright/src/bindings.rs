@@ -25,6 +25,7 @@ use serde_json::{Map, Value, json};
 use crate::json_schema::SchemaDocuments;
 use crate::lark::LarkOptions;
 use crate::source::Notation;
+use crate::special_text::shortened;
 use crate::{
     Capture, Check, CheckReason, Error, ErrorKind, Event, GrammarSource, Limits, Message, PathPart,
     TokenizerOptions, ToolCall,
@@ -72,7 +73,8 @@ const ON_ERROR: [(&str, OnError); 3] =
 /// If there is no such kind, or an option is not one of the kind or has a wrong value.
 pub fn source(kind: &str, text: &str, options: &str) -> Result<GrammarSource, Error> {
     let Some(kind) = KINDS.iter().find(|known| **known == kind) else {
-        let message = format!("no kind of grammar is called {kind:?}, there are {}", KINDS.join(", "));
+        let (kind, known) = (shortened(kind), KINDS.join(", "));
+        let message = format!("no kind of grammar is called {kind:?}, there are {known}");
         return Err(argument(message));
     };
     let mut given = Given::read(kind, options)?;

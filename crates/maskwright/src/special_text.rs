@@ -80,7 +80,7 @@ pub(crate) fn unspelled(bytes: &ByteSet) -> Option<GrammarWarning> {
 }
 
 /// The beginning of a long string.
-fn shortened(string: &str) -> Cow<'_, str> {
+pub(crate) fn shortened(string: &str) -> Cow<'_, str> {
     match string.char_indices().nth(60) {
         Some((at, _)) => format!("{}...", &string[..at]).into(),
         None => string.into(),

@@ -138,6 +138,16 @@ fn wrong_options_say_what_would_be_right() {
         let error = bindings::source(kind, text, options).unwrap_err().to_string();
         assert!(error.contains(message), "{kind} {options}: {error}");
     }
+    let long = "x".repeat(100_000);
+    for (kind, options) in [
+        (&*long, ""),
+        ("regex", &*json!(long).to_string()),
+        ("regex", &*json!({"dialect": long}).to_string()),
+        ("regex", &*json!({&*long: 1}).to_string()),
+    ] {
+        let error = bindings::source(kind, "a", options).unwrap_err().to_string();
+        assert!(error.len() < 300, "{} bytes", error.len());
+    }
     assert!(bindings::imported("start: \"a\"").is_none());
     for text in [
         "{}}",

@@ -3,6 +3,7 @@
 use maskwright_syntax::nearest_name;
 use serde_json::{Map, Value};
 
+use crate::special_text::shortened;
 use crate::{Error, ErrorKind, TokenId};
 
 /// The options of a grammar of some kind that are not read yet.
@@ -18,8 +19,9 @@ impl Given {
     pub(super) fn read(kind: &str, options: &str) -> Result<Given, Error> {
         let options = match options.trim() {
             "" | "null" => Map::new(),
-            text => serde_json::from_str(text)
-                .map_err(|error| argument(format!("the options are no JSON object: {error}")))?,
+            text => serde_json::from_str(text).map_err(|error| {
+                argument(format!("the options are no JSON object: {}", shortened(&error.to_string())))
+            })?,
         };
         Ok(Given { kind: kind.to_owned(), options, known: Vec::new() })
     }
@@ -39,7 +41,11 @@ impl Given {
         let Some(value) = self.value(name) else { return Ok(None) };
         match read(&value) {
             Some(read) => Ok(Some(read)),
-            None => Err(argument(format!("the option {name} is {value}, expected {expected}"))),
+            None => {
+                let value = value.to_string();
+                let value = shortened(&value);
+                Err(argument(format!("the option {name} is {value}, expected {expected}")))
+            }
         }
     }
 
@@ -96,7 +102,7 @@ impl Given {
             Some((_, meant)) => format!("did you mean {meant}?"),
             None => format!("it has {}", self.known.join(", ")),
         };
-        Err(argument(format!("a {kind} has no option {name}, {expected}")))
+        Err(argument(format!("a {kind} has no option {}, {expected}", shortened(name))))
     }
 }
 
