@@ -28,7 +28,7 @@ export class EnginePanic extends Error {}
 
 /** Text, or bytes. */
 export type Text = string | Uint8Array;
-export type TokenIds = Iterable<number>;
+export type TokenIds = Iterable<number | bigint>;
 
 /** A model's tokens. Text is cut greedily, not as the model's own tokenizer does; only `encode` and forced tokens depend on it. */
 export class Tokenizer {
@@ -139,7 +139,7 @@ export interface Message {
 export interface Check {
   isValid: boolean;
   isPrefix: boolean;
-  /** How many bytes some text of the grammar begins with. */
+  /** How many bytes of the text are the beginning of some text of the grammar. */
   offset: number;
   line: number;
   column: number;

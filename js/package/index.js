@@ -57,34 +57,65 @@ function call(work) {
     return work();
   } catch (error) {
     if (typeof error === "string") throw new MaskwrightError(JSON.parse(error));
-    if (!(error instanceof WebAssembly.RuntimeError)) throw error;
-    panic = wasm.panic_message() || error.message;
+    // A stack that overflows within the engine leaves it as broken as a trap does.
+    const isOverflow = error instanceof RangeError || error?.name === "InternalError";
+    if (!(error instanceof WebAssembly.RuntimeError) && !isOverflow) throw error;
+    panic = error.message;
+    try {
+      panic = wasm.panic_message() || panic;
+    } catch {
+      // So broken that it cannot even say why.
+    }
     throw new EnginePanic(panic);
   }
 }
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+function stringOf(what, value) {
+  if (typeof value !== "string") throw new TypeError(`${what} is ${value}, expected a string`);
+  if (!value.isWellFormed()) throw new TypeError(`${what} has half of a surrogate pair`);
+  return value;
+}
+
+/** A whole number from 0 on that the engine can hold. */
+function countOf(what, value) {
+  if (!Number.isInteger(value) || value < 0 || value > 0xffffffff) {
+    throw new TypeError(`${what} is ${value}, expected a whole number, 0 or more`);
+  }
+  return value;
+}
 
 /** Text or bytes as bytes. */
 function bytesOf(text) {
-  if (typeof text === "string") return encoder.encode(text);
+  if (typeof text === "string") return encoder.encode(stringOf("a text", text));
   if (text instanceof Uint8Array) return text;
   throw new TypeError("expected a text as a string or a Uint8Array");
 }
 
-/** Token ids as the engine takes them. */
-function idsOf(ids) {
-  const list = Array.from(ids ?? [], Number);
-  const wrong = list.find((id) => !Number.isInteger(id) || id < 0 || id > 0xffffffff);
-  if (wrong !== undefined) throw new TypeError(`${wrong} is no token id`);
-  return Uint32Array.from(list);
+function idOf(id) {
+  return countOf("a token id", typeof id === "bigint" ? Number(id) : id);
 }
 
-/** A grammar's source as text: JSON Schemas, tags, tools and choices may be values. */
-function textOf(source) {
-  return typeof source === "string" ? source : JSON.stringify(source);
+/** Token ids as the engine takes them. */
+function idsOf(ids) {
+  if (typeof ids?.[Symbol.iterator] !== "function" || typeof ids === "string") throw new TypeError("expected a list of token ids");
+  return Uint32Array.from(Array.from(ids, idOf));
 }
+
+/** A value as JSON. What JSON has no form for is an error, except members that are undefined. */
+function jsonOf(what, value) {
+  const json = JSON.stringify(value, (name, part) => {
+    if (typeof part === "number" && !Number.isFinite(part)) throw new TypeError(`${name || what} is ${part}, which JSON cannot say`);
+    return part;
+  });
+  if (json === undefined) throw new TypeError(`${what} is ${String(value)}, expected a text or a value of JSON`);
+  return json;
+}
+
+/** The kinds of grammars whose sources may be values. */
+const VALUES = new Set(["json_schema", "choice", "structural_tag", "tool_calls"]);
 
 /** A model's tokens. */
 export class Tokenizer {
@@ -94,7 +125,9 @@ export class Tokenizer {
 
   /** From `tokenizer.json`: its text, or the object that it holds. */
   static fromJson(json, { eosTokenIds = [], vocabSize = 0 } = {}) {
-    return new Tokenizer(call(() => wasm.Tokenizer.from_json(textOf(json), idsOf(eosTokenIds), vocabSize)));
+    const text = typeof json === "string" ? stringOf("a tokenizer", json) : jsonOf("a tokenizer", json);
+    const [ends, size] = [idsOf(eosTokenIds), countOf("vocabSize", vocabSize)];
+    return new Tokenizer(call(() => wasm.Tokenizer.from_json(text, ends, size)));
   }
 
   /** From all tokens, each a string or bytes; the position is the id. Empty tokens never match. */
@@ -107,7 +140,8 @@ export class Tokenizer {
       bytes.set(token, at);
       at += token.length;
     }
-    return new Tokenizer(call(() => wasm.Tokenizer.from_tokens(bytes, lengths, idsOf(eosTokenIds), idsOf(specialTokenIds))));
+    const [ends, specials] = [idsOf(eosTokenIds), idsOf(specialTokenIds)];
+    return new Tokenizer(call(() => wasm.Tokenizer.from_tokens(bytes, lengths, ends, specials)));
   }
 
   get vocabSize() {
@@ -128,15 +162,18 @@ export class Tokenizer {
   }
 
   tokenBytes(id) {
-    return call(() => this._inner.token_bytes(idsOf([id])[0])) ?? null;
+    const own = idOf(id);
+    return call(() => this._inner.token_bytes(own)) ?? null;
   }
 
   encode(text, { specialTokens = false } = {}) {
-    return call(() => this._inner.encode(text, specialTokens));
+    const own = stringOf("a text", text);
+    return call(() => this._inner.encode(own, Boolean(specialTokens)));
   }
 
   decode(ids) {
-    return decoder.decode(call(() => this._inner.decode(idsOf(ids))));
+    const own = idsOf(ids);
+    return decoder.decode(call(() => this._inner.decode(own)));
   }
 
   free() {
@@ -149,12 +186,17 @@ export class Compiler {
   constructor(tokenizer, limits = {}) {
     if (!(tokenizer instanceof Tokenizer)) throw new TypeError("expected a Tokenizer");
     this.tokenizer = tokenizer;
-    this._inner = call(() => new wasm.Compiler(tokenizer._inner, JSON.stringify(limits)));
+    const own = jsonOf("limits", limits);
+    this._inner = call(() => new wasm.Compiler(tokenizer._inner, own));
   }
 
   /** A grammar of a kind; see `index.d.ts` for the kinds and their options. */
   compile(kind, source, options = {}) {
-    const inner = call(() => this._inner.compile(kind, textOf(source), JSON.stringify(options)));
+    stringOf("a kind", kind);
+    const isValue = VALUES.has(kind) && typeof source !== "string";
+    const text = isValue ? jsonOf("a grammar", source) : stringOf("a grammar", source);
+    const own = jsonOf("options", options);
+    const inner = call(() => this._inner.compile(kind, text, own));
     return new Grammar(inner, kind, this.tokenizer);
   }
 
@@ -187,7 +229,8 @@ export class Grammar {
 
   /** What a whole text says: its text, reasoning, calls of tools, or value. */
   parse(text) {
-    const message = JSON.parse(call(() => this._inner.parse(bytesOf(text))));
+    const bytes = bytesOf(text);
+    const message = JSON.parse(call(() => this._inner.parse(bytes)));
     const value = (json) => (json === null ? null : JSON.parse(json));
     const calls = message.calls.map((one) => ({ ...one, arguments: value(one.arguments), argumentsJson: one.arguments }));
     return { ...message, calls, value: value(message.value) };
@@ -195,17 +238,17 @@ export class Grammar {
 
   /** How far a text is in the language, where it leaves it, and why. */
   check(text, { specialTokens = false } = {}) {
-    const check = JSON.parse(call(() => this._inner.check(bytesOf(text), specialTokens)));
+    const bytes = bytesOf(text);
+    const check = JSON.parse(call(() => this._inner.check(bytes, Boolean(specialTokens))));
     const { is_valid: isValid, is_prefix: isPrefix, ...rest } = check;
     return { isValid, isPrefix, ...rest };
   }
 
   /** A matcher at the beginning of a text. */
   matcher({ maxTokens = null, stopTokenIds = [] } = {}) {
-    if (maxTokens !== null && (!Number.isInteger(maxTokens) || maxTokens < 0)) {
-      throw new TypeError(`maxTokens is ${maxTokens}, expected a whole number, 0 or more, or null`);
-    }
-    return new Matcher(call(() => this._inner.matcher(maxTokens ?? -1, idsOf(stopTokenIds))), this);
+    const limit = maxTokens === null ? -1 : countOf("maxTokens", maxTokens);
+    const stops = idsOf(stopTokenIds);
+    return new Matcher(call(() => this._inner.matcher(limit, stops)), this);
   }
 
   free() {
@@ -234,9 +277,9 @@ export class Matcher {
     this._mask ??= new Uint32Array(this.grammar.tokenizer.maskWords);
     const mask = this._mask;
     const vocabSize = this.grammar.tokenizer.vocabSize;
-    if (logits.length < vocabSize) {
+    if (!(logits?.length >= vocabSize)) {
       throw new TypeError(
-        `${logits.length} logits for a tokenizer of ${vocabSize} tokens: compile the grammar for this model's tokenizer`,
+        `${logits?.length} logits for a tokenizer of ${vocabSize} tokens: compile the grammar for this model's tokenizer`,
       );
     }
     if (this.fillMask(mask).isFull && logits.length === vocabSize) return logits;
@@ -259,28 +302,32 @@ export class Matcher {
 
   /** Accepts a token if it is allowed, and returns whether it is. */
   accept(id) {
-    return call(() => this._inner.accept(idsOf([id])[0]));
+    const own = idOf(id);
+    return call(() => this._inner.accept(own));
   }
 
   /** Accepts tokens until one is refused, and returns how many were accepted. */
   acceptTokens(ids) {
-    return call(() => this._inner.accept_tokens(idsOf(ids)));
+    const own = idsOf(ids);
+    return call(() => this._inner.accept_tokens(own));
   }
 
   /** Accepts text if it may come next; one step for `rollback`. */
   acceptText(text) {
-    return call(() => this._inner.accept_bytes(bytesOf(text)));
+    const bytes = bytesOf(text);
+    return call(() => this._inner.accept_bytes(bytes));
   }
 
   /** How many of the tokens would be accepted. */
   validate(ids) {
-    return call(() => this._inner.validate(idsOf(ids)));
+    const own = idsOf(ids);
+    return call(() => this._inner.validate(own));
   }
 
   /** Undoes the last `n` steps. */
   rollback(n = 1) {
-    if (!Number.isInteger(n) || n < 0) throw new TypeError(`${n} steps cannot be undone`);
-    call(() => this._inner.rollback(n));
+    const own = countOf("the number of steps", n);
+    call(() => this._inner.rollback(own));
   }
 
   reset() {
@@ -329,7 +376,8 @@ export class Matcher {
 
   /** What the text says, from event number `since` on. */
   events(since = 0) {
-    return JSON.parse(call(() => this._inner.events(since)));
+    const own = countOf("since", since);
+    return JSON.parse(call(() => this._inner.events(own)));
   }
 
   /** Where the text is, and what may come next, in words. */
@@ -339,7 +387,8 @@ export class Matcher {
 
   /** Why a token is allowed or refused here, in words. */
   explain(id) {
-    return call(() => this._inner.explain(idsOf([id])[0]));
+    const own = idOf(id);
+    return call(() => this._inner.explain(own));
   }
 
   /** The texts of captured rules. */

@@ -13,5 +13,8 @@ export function grammarProcessor(Base: new () => object): new (
   options?: { maxTokens?: number | null; stopTokenIds?: TokenIds },
 ) => GrammarProcessor;
 
-/** A compiler for a tokenizer of transformers.js. */
-export function compilerOf(tokenizer: unknown, limits?: Limits): Compiler;
+/** A compiler for a tokenizer of transformers.js, whose end token is the default of `eosTokenIds`. */
+export function compilerOf(
+  tokenizer: unknown,
+  options?: { limits?: Limits; eosTokenIds?: TokenIds; vocabSize?: number },
+): Compiler;

@@ -8,15 +8,23 @@ import { Compiler, Tokenizer } from "./index.js";
 
 /** The texts of the rows of one call of `generate`. */
 class Row {
-  constructor(grammar, options, promptLength) {
+  constructor(grammar, options, prompt) {
     this.matcher = grammar.matcher(options);
-    this.promptLength = promptLength;
+    this.prompt = prompt;
     this.written = [];
+    this.n = 0;
+  }
+
+  /** Whether these tokens continue what was here before: the same prompt, and at most one token more than last time. */
+  continues(ids) {
+    const n = this.prompt.length;
+    return ids.length >= n && ids.length <= n + this.n + 1 && this.prompt.every((id, at) => id === ids[at]);
   }
 
   /** Brings the matcher to the tokens after the prompt. */
   follow(ids) {
-    const tokens = ids.slice(this.promptLength).map(Number);
+    const tokens = ids.slice(this.prompt.length).map(Number);
+    this.n = tokens.length;
     let shared = 0;
     while (shared < this.written.length && this.written[shared] === tokens[shared]) shared += 1;
     if (shared < this.written.length) this.matcher.rollback(this.written.length - shared);
@@ -53,10 +61,9 @@ export function grammarProcessor(Base) {
 
     /** `input_ids`: the tokens of each row, prompts included. `logits`: (rows, vocabulary), changed in place. */
     _call(input_ids, logits) {
-      const begins = this.rows === null || this.rows.length !== input_ids.length;
-      if (begins) {
+      if (this.rows?.length !== input_ids.length || !this.rows.every((row, index) => row.continues(input_ids[index]))) {
         this.reset();
-        this.rows = input_ids.map((ids) => new Row(this.grammar, this.options, ids.length));
+        this.rows = input_ids.map((ids) => new Row(this.grammar, this.options, Array.from(ids)));
       }
       const width = logits.dims.at(-1);
       this.rows.forEach((row, index) => {
@@ -68,9 +75,13 @@ export function grammarProcessor(Base) {
   };
 }
 
-/** A compiler for a tokenizer of transformers.js. */
-export function compilerOf(tokenizer, limits = {}) {
+/**
+ * A compiler for a tokenizer of transformers.js. A text ends with the tokenizer's end, or with `eosTokenIds`: give all of the
+ * model's generation config if there are more.
+ */
+export function compilerOf(tokenizer, { limits = {}, eosTokenIds, vocabSize } = {}) {
   const json = tokenizer?._tokenizerJSON;
   if (!json) throw new TypeError("no tokenizer.json in it: make one with Tokenizer.fromJson, and a Compiler of that");
-  return new Compiler(Tokenizer.fromJson(json), limits);
+  const end = tokenizer.eos_token_id ?? null;
+  return new Compiler(Tokenizer.fromJson(json, { eosTokenIds: eosTokenIds ?? (end === null ? [] : [end]), vocabSize }), limits);
 }

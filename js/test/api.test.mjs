@@ -113,12 +113,32 @@ test("errors have their place", () => {
   }
 });
 
+test("a mark of byte order is a character", () => {
+  const matcher = compiler.compile("choice", ["\ufeffyes"]).matcher();
+  assert.equal(matcher.forcedText(), "\ufeffyes");
+  assert.ok(matcher.acceptText("\ufeffy"));
+  assert.equal(matcher.text, "\ufeffy");
+  assert.equal(compiler.tokenizer.decode([0xef, 0xbb, 0xbf, 97]), "\ufeffa");
+});
+
 test("misuse", () => {
   const matcher = compiler.compile("regex", "a+").matcher();
   assert.throws(() => matcher.fillMask([0]), TypeError);
   assert.throws(() => matcher.fillMask(new Uint32Array(2)), { kind: "argument" });
   assert.throws(() => matcher.applyTo(new Float32Array(5)), /5 logits for a tokenizer of 258 tokens/);
-  for (const id of [-1, 1.5, "a", null, 2 ** 32]) assert.throws(() => matcher.accept(id === null ? NaN : id), TypeError);
+  for (const id of [-1, 1.5, "a", null, 2 ** 32, NaN, [], "", true, undefined]) assert.throws(() => matcher.accept(id), TypeError);
+  for (const ids of [97, "a", null, [null], { length: 1 }]) assert.throws(() => matcher.acceptTokens(ids), TypeError);
+  for (const kind of [5, null, undefined]) assert.throws(() => compiler.compile(kind, "a"), TypeError);
+  for (const source of [5, /a/, undefined, null, "\ud800"]) assert.throws(() => compiler.compile("regex", source), TypeError);
+  assert.throws(() => compiler.compile("json_schema", undefined), TypeError);
+  assert.throws(() => compiler.compile("json_schema", { minimum: Infinity }), TypeError);
+  for (const text of [5, undefined, "\ud800"]) assert.throws(() => compiler.tokenizer.encode(text), TypeError);
+  assert.throws(() => new Compiler(compiler.tokenizer, { compile_work: NaN }), TypeError);
+  for (const n of [2 ** 32, NaN, -1]) assert.throws(() => matcher.rollback(n), TypeError);
+  for (const n of [-1, NaN]) assert.throws(() => matcher.events(n), TypeError);
+  assert.throws(() => compiler.compile("regex", "a").matcher({ stopTokenIds: 257 }), TypeError);
+  assert.throws(() => Tokenizer.fromJson(undefined), TypeError);
+  for (const logits of [{}, null, 5]) assert.throws(() => matcher.applyTo(logits), TypeError);
   assert.equal(matcher.accept(4_000_000_000), false);
   assert.throws(() => matcher.acceptText(5), TypeError);
   assert.throws(() => matcher.rollback(-1), TypeError);

@@ -63,4 +63,21 @@ test("a compiler for a tokenizer of transformers.js", () => {
   const tokenizer = new PreTrainedTokenizer(json, { eos_token: "</s>" });
   assert.deepEqual(compilerOf(tokenizer).compile("regex", "b").matcher().allowedTokens(), [1]);
   assert.throws(() => compilerOf({}), TypeError);
+  // The end is what the tokenizer calls so, whatever names there are.
+  json.added_tokens.push({ ...json.added_tokens[0], id: 3, content: "<STOP>" });
+  assert.deepEqual(compilerOf(new PreTrainedTokenizer(json, { eos_token: "<STOP>" })).tokenizer.eosTokenIds, [3]);
+  assert.deepEqual(compilerOf(tokenizer, { eosTokenIds: [2, 3] }).tokenizer.eosTokenIds, [2, 3]);
+});
+
+test("another prompt begins anew, without reset too", () => {
+  const processor = new GrammarProcessor(compiler.compile("regex", "abc"));
+  const allowed = (ids) => {
+    const { data } = processor._call([ids], new Tensor("float32", new Float32Array(WIDTH), [1, WIDTH]));
+    return [...data.keys()].filter((id) => data[id] > -Infinity).map((id) => String.fromCharCode(id));
+  };
+  assert.deepEqual([allowed([1n, 2n]), allowed([1n, 2n, 97n]), allowed([1n, 2n, 97n, 98n])], [["a"], ["b"], ["c"]]);
+  assert.deepEqual(allowed([1n, 2n, 97n]), ["b"]);
+  for (const prompt of [[9n], [3n, 2n, 97n], [1n, 2n, 3n, 4n, 5n, 6n]]) {
+    assert.deepEqual([allowed(prompt), allowed([...prompt, 97n])], [["a"], ["b"]]);
+  }
 });
