@@ -12,7 +12,9 @@ const $ = (id) => document.getElementById(id);
 
 let worker = null;
 let loading = Promise.resolve();
-let waiting = null;
+/** The question that the engine is at, and those that wait, by kind. */
+let posted = null;
+const next = new Map();
 let number = 0;
 /** Of the site: names and files. A link names the vocabulary if it is one of these. */
 let vocabularies = [];
@@ -20,53 +22,62 @@ let vocabularies = [];
 let vocabulary = {};
 let asked = 0;
 
+const superseded = { message: "superseded", isSuperseded: true };
+
 /** Starts the engine anew, with these tokens. */
 function start(tokens = vocabulary) {
   worker?.terminate();
+  if (posted !== null) ended().reject(superseded);
   worker = new Worker("worker.js", { type: "module" });
   worker.addEventListener("message", ({ data }) => {
-    if (waiting?.number !== data.number) return;
-    const { resolve, reject } = waiting;
-    waiting = null;
+    if (posted?.number !== data.number) return;
+    const { question, resolve, reject } = ended();
+    if (data.error?.isPanic && question !== "vocabulary") start().catch(() => {});
     data.error ? reject(data.error) : resolve(data.answer);
+    if (posted === null) postNext();
   });
   // The first answer waits for the engine to load.
-  loading = answered("vocabulary", tokens, 30_000);
+  loading = new Promise((resolve, reject) => post({ question: "vocabulary", given: tokens, patience: 30_000, resolve, reject }));
   return loading;
 }
 
-/** Asks the engine once it is there. */
+function post(one) {
+  number += 1;
+  const timer = setTimeout(() => {
+    posted = null;
+    // What is at work does not stop by itself.
+    if (one.question !== "vocabulary") start().catch(() => {});
+    one.reject({ message: `no answer within ${one.patience / 1000} s: this grammar takes too much work`, isTooLong: true });
+  }, one.patience);
+  posted = { ...one, number, timer };
+  worker.postMessage({ number, question: one.question, ...one.given });
+}
+
+function ended() {
+  const one = posted;
+  clearTimeout(one.timer);
+  posted = null;
+  return one;
+}
+
+function postNext() {
+  const [one] = next.values();
+  if (one === undefined) return;
+  next.delete(one.question);
+  post(one);
+}
+
+/** Asks the engine once it is there and has answered. A later question takes the place of one of its kind that waits. */
 async function ask(question, given) {
   for (let known = null; known !== loading; ) {
     known = loading;
     await known.catch(() => {});
   }
-  return answered(question, given, PATIENCE_MS);
-}
-
-/** One question at a time; a later one takes the place of an earlier one. */
-async function answered(question, given, patience) {
-  number += 1;
-  const own = number;
-  const answer = new Promise((resolve, reject) => {
-    waiting?.reject({ message: "superseded", isSuperseded: true });
-    waiting = { number: own, resolve, reject };
+  return new Promise((resolve, reject) => {
+    next.get(question)?.reject(superseded);
+    next.set(question, { question, given, patience: PATIENCE_MS, resolve, reject });
+    if (posted === null) postNext();
   });
-  worker.postMessage({ number: own, question, ...given });
-  const timer = setTimeout(() => {
-    if (waiting?.number !== own) return;
-    waiting.reject({ message: `no answer within ${patience / 1000} s: this grammar takes too much work`, isTooLong: true });
-    waiting = null;
-  }, patience);
-  try {
-    return await answer;
-  } catch (error) {
-    // What is at work does not stop by itself.
-    if (error.isTooLong || error.isPanic) await start().catch(() => {});
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** What is written in the page. */
@@ -144,12 +155,12 @@ function show(answer) {
   $("place").textContent = within + state.sentence;
   $("count").textContent = `${countOf(answer.n)} may come next (grammar, text and mask: ${answer.spent.toFixed(1)} ms)${answer.n > answer.tokens.length ? `, ${answer.tokens.length} of them here` : ""}`;
   $("tokens").replaceChildren(
-    ...answer.tokens.map(({ text, isEnd }) => {
+    ...answer.tokens.map(({ text, isEnd, isText }) => {
       const li = document.createElement("li");
       const button = document.createElement("button");
       button.type = "button";
       button.textContent = isEnd ? "the end" : visible(text);
-      button.disabled = isEnd;
+      button.disabled = !isText;
       button.addEventListener("click", () => {
         $("text").value += text;
         look();
@@ -171,7 +182,9 @@ async function look() {
   try {
     given = question();
   } catch (error) {
+    empty();
     say("grammar-status", `the options are not JSON: ${error.message}`, "bad");
+    say("text-status", "");
     return;
   }
   history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(given))}`);
@@ -223,8 +236,12 @@ function fill({ kind, source, options = {}, text = "", limit = null }) {
   $("limit").value = limit ?? "";
 }
 
+let uses = 0;
+
 /** Has the engine take other tokens: those of the site's vocabulary with this name, or of a file. */
 async function use(name, file = null) {
+  uses += 1;
+  const own = uses;
   const title = file?.name ?? name;
   try {
     let tokens;
@@ -235,12 +252,13 @@ async function use(name, file = null) {
       const text = await (await fetch(path)).text();
       tokens = path.endsWith(".json") ? { name, json: text } : { name, lines: text.split("\n").filter((line) => line !== "") };
     }
+    if (own !== uses) return;
     const { size } = await start(tokens);
     vocabulary = tokens;
     $("vocabulary").textContent = `${title}: ${countOf(size)}`;
   } catch (error) {
     // Another one was chosen meanwhile.
-    if (error.isSuperseded) return;
+    if (error.isSuperseded || own !== uses) return;
     $("vocabulary").textContent = `${title}: ${error.message}`;
     await start().catch(() => {});
   }

@@ -3,19 +3,26 @@
 import { Compiler, load, Tokenizer } from "./maskwright/index.js";
 
 const SHOWN = 400;
-const decoder = new TextDecoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+/** How many tokens a text at random may have where no limit is given. */
+const RANDOM_TOKENS = 200;
 let tokenizer = null;
 let compiler = null;
 let known = { key: null, grammar: null };
 
-/** A token as it is shown. */
+/** A token as it is shown, and whether that is text which can be written: parts of characters are not. */
 function shown(id) {
   const bytes = tokenizer.tokenBytes(id);
   if (bytes === null) {
     const named = Object.entries(tokenizer.specialTokens).find(([, own]) => own === id);
-    return named ? named[0] : `token ${id}`;
+    return { id, text: named ? named[0] : `token ${id}`, isText: named !== undefined && !tokenizer.eosTokenIds.includes(id) };
   }
-  return decoder.decode(bytes);
+  try {
+    return { id, text: decoder.decode(bytes), isText: true };
+  } catch {
+    const hex = Array.from(bytes, (byte) => `\\x${byte.toString(16).toUpperCase().padStart(2, "0")}`);
+    return { id, text: hex.join(""), isText: false };
+  }
 }
 
 function grammarOf({ kind, source, options }) {
@@ -38,7 +45,9 @@ function matcherOf(question) {
   matcher.reset();
   if (matcher.acceptText(question.text)) return { grammar, matcher, check: null };
   matcher.free();
-  return { grammar, matcher: null, check: grammar.check(question.text, { specialTokens: true }) };
+  const check = grammar.check(question.text, { specialTokens: true });
+  if (question.limit !== null && (check.isPrefix || check.isValid)) check.message = `the text cannot be completed within the limit of ${question.limit} tokens`;
+  return { grammar, matcher: null, check };
 }
 
 const answers = {
@@ -69,7 +78,7 @@ const answers = {
       isComplete: matcher.isAccepting,
       state: matcher.state(),
       n: allowed.length,
-      tokens: allowed.slice(0, SHOWN).map((id) => ({ id, text: shown(id), isEnd: tokenizer.eosTokenIds.includes(id) })),
+      tokens: allowed.slice(0, SHOWN).map((id) => ({ ...shown(id), isEnd: tokenizer.eosTokenIds.includes(id) })),
       forced,
       events: matcher.events(),
       used: matcher.nTokens,
@@ -91,10 +100,19 @@ const answers = {
   },
 
   random({ n, ...question }) {
-    const { matcher } = matcherOf({ ...question, limit: question.limit ?? 200 });
+    let { limit } = question;
+    if (limit === null) {
+      const { matcher } = matcherOf(question);
+      if (matcher === null) return { text: question.text };
+      limit = matcher.nTokens + matcher.tokensToFinish() + RANDOM_TOKENS;
+      matcher.free();
+    }
+    const { matcher } = matcherOf({ ...question, limit });
     if (matcher === null) return { text: question.text };
     const ends = new Set(tokenizer.eosTokenIds);
-    for (let written = 0; written < n && !matcher.isTerminated; written++) {
+    // A token may be a part of a character: then some more make it whole.
+    const isWanted = (written) => written < n || (written < n + 3 && matcher.text.endsWith("\ufffd"));
+    for (let written = 0; !matcher.isTerminated && isWanted(written); written++) {
       const allowed = matcher.allowedTokens();
       if (allowed.length === 0) break;
       // Long tokens more often: single bytes would make most texts letter by letter.
@@ -103,7 +121,7 @@ const answers = {
       const chosen = allowed.find((_, index) => (at -= weights[index]) < 0) ?? allowed[0];
       matcher.accept(chosen);
     }
-    const text = matcher.text;
+    const { text } = matcher;
     matcher.free();
     return { text };
   },

@@ -205,6 +205,37 @@ test("other vocabularies, and links that are followed or cut", { timeout: 60_000
   await page.context().close();
 });
 
+test("what cannot be written by clicking, and limits that texts are over", { timeout: 60_000 }, async () => {
+  const { page, wrong } = await opened({});
+  await page.fill("#source", '{"type": "string"}');
+  await page.fill("#text", '"');
+  await says(page, "place", /character/);
+  const parts = await page.$$eval("#tokens button", (all) => all.filter((one) => one.textContent.startsWith("\\x")).map((one) => one.disabled));
+  assert.ok(parts.length > 10 && parts.every((isDisabled) => isDisabled), `${parts}`);
+  assert.ok(!(await page.textContent("#tokens")).includes("\ufffd"));
+  for (let step = 0; step < 20; step++) {
+    const before = await page.inputValue("#text");
+    await page.click("#random-token");
+    await page.waitForFunction((before) => document.getElementById("text").value !== before, before);
+    if (await page.textContent("#text-status").then((text) => text.includes("may end"))) break;
+    assert.ok(!(await page.inputValue("#text")).includes("\ufffd"));
+  }
+  await page.selectOption("#kind", "regex");
+  await page.fill("#source", "[a-z]*");
+  await page.fill("#text", "zqzqzqzqzq");
+  await page.fill("#limit", "5");
+  await says(page, "text-status", /cannot be completed within the limit of 5 tokens/);
+  await page.fill("#limit", "");
+  await page.fill("#text", "zq".repeat(400));
+  await page.click("#random-token");
+  await page.waitForFunction(() => document.getElementById("text").value.length > 800);
+  await page.fill("#options", "{");
+  await says(page, "grammar-status", /not JSON/);
+  assert.equal(await page.textContent("#tokens"), "");
+  assert.deepEqual(wrong, []);
+  await page.context().close();
+});
+
 const nested = (open, inside, close, n) => open.repeat(n) + inside + close.repeat(n);
 const hostile = [
   ["regex", "((a{0,200}){0,200}){0,200}x"],
