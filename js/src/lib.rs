@@ -173,10 +173,7 @@ impl Grammar {
 
     /// The warnings, as JSON text.
     pub fn warnings(&self) -> String {
-        let of_schema = self.grammar.report().into_iter().flat_map(|report| report.warnings());
-        let of_schema = of_schema.map(|warning| warning.to_string());
-        json!(of_schema.chain(self.grammar.warnings().iter().map(ToString::to_string)).collect::<Vec<_>>())
-            .to_string()
+        json!(bindings::warnings(&self.grammar)).to_string()
     }
 
     /// The grammar as a text for llama-server.

@@ -27,7 +27,7 @@ pub(crate) enum Host {
     LlamaCpp,
     /// llama-server with our C library in it, and a sampler of one's own.
     LlamaServer,
-    /// The playground in headless Chromium: that of the system, or the program in `MASKWRIGHT_CHROMIUM`.
+    /// The playground in headless Chromium: the system's, or the one that `MASKWRIGHT_CHROMIUM` names.
     Browser,
     /// mlx-lm, on the CPU.
     Mlx,

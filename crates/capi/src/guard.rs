@@ -6,7 +6,7 @@ use maskwright::{Error, ErrorKind, Tokenizer, TokenizerOptions};
 
 /// What `call` returns; a panic is an error.
 pub(crate) fn caught<T>(call: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    // What a call that panicked has left behind is not used again: its object is broken, or not made.
+    // After a panic, the object of the call is marked as broken or was never made, so nobody uses it.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::guard::argument;
 
 /// A type that C knows by name only.
 pub(crate) trait Opaque {
-    /// What is behind it.
+    /// The type of the object.
     type Inner: Send;
     /// What messages call it.
     const NAME: &'static str;
@@ -119,6 +119,26 @@ pub(crate) unsafe fn items<'a, T>(pointer: *const T, n: usize, what: &str) -> Re
     }
     // SAFETY: it is not NULL, aligned and no longer than memory can be, and the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(pointer, n) })
+}
+
+/// Tokens that stand one after the other, from the length of each.
+///
+/// # Safety
+/// As [`items`] for both: `n` lengths, and as many bytes as they say.
+#[cfg(any(feature = "native", feature = "llguidance"))]
+pub(crate) unsafe fn tokens(bytes: *const u8, lengths: *const u32, n: usize) -> Result<Vec<Vec<u8>>, Error> {
+    // SAFETY: the caller's promise.
+    let lengths = unsafe { items(lengths, n, "the lengths of tokens") }?;
+    let n_bytes = lengths.iter().map(|&length| length as usize).sum();
+    // SAFETY: as above.
+    let mut bytes = unsafe { items(bytes, n_bytes, "the bytes of tokens") }?;
+    let mut tokens = Vec::with_capacity(n);
+    for &length in lengths {
+        let (token, rest) = bytes.split_at(length as usize);
+        tokens.push(token.to_vec());
+        bytes = rest;
+    }
+    Ok(tokens)
 }
 
 /// The `n` items that a pointer leads to, to be written.

@@ -50,8 +50,8 @@ fn token_set(written: &str, span: Span) -> Result<TokenSet, Fault> {
 /// The rule that `@name` stands for.
 const START: &str = "start";
 
-/// Options of llguidance, and whether they may be on. Those that may change nothing: they are about how
-/// tokens are forced, or allow what Lark allows.
+/// Options of llguidance, and whether they may be on. Those that may be on have no effect here: they are
+/// about how tokens are forced, or allow what Lark allows.
 const OPTIONS: [(&str, bool); 4] = [
     ("no_forcing", true),
     ("allow_initial_skip", true),

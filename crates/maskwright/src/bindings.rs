@@ -27,8 +27,8 @@ use crate::lark::LarkOptions;
 use crate::source::Notation;
 use crate::special_text::shortened;
 use crate::{
-    Capture, Check, CheckReason, Error, ErrorKind, Event, GrammarSource, Limits, Message, PathPart,
-    TokenizerOptions, ToolCall,
+    Capture, Check, CheckReason, CompiledGrammar, Error, ErrorKind, Event, GrammarSource, Limits, Message,
+    PathPart, TokenizerOptions, ToolCall,
 };
 use options::{Given, argument};
 
@@ -443,6 +443,13 @@ pub fn report(report: Option<&Report>) -> Value {
         })
     });
     entries.collect()
+}
+
+/// What users should know about a grammar: what its schema says in vain, then what its vocabulary lacks.
+pub fn warnings(grammar: &CompiledGrammar) -> Vec<String> {
+    let of_schema =
+        grammar.report().into_iter().flat_map(Report::warnings).map(|warning| warning.to_string());
+    of_schema.chain(grammar.warnings().iter().map(ToString::to_string)).collect()
 }
 
 /// The texts of captured rules: a JSON array of objects with the fields of Python's `Capture`.

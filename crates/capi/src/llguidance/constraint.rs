@@ -353,7 +353,7 @@ fn in_parallel(all: Steps) {
     };
     std::thread::scope(|scope| {
         let mut parts = all.steps.chunks(n_each);
-        // One part is this thread's, and those that no other thread can be made for.
+        // This thread does one part, and the parts for which no thread could be started.
         let mut own: Vec<Steps> = parts.next().map(part).into_iter().collect();
         for steps in parts {
             let other = part(steps);

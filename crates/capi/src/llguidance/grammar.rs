@@ -156,8 +156,6 @@ impl Compiled {
 
     /// What a caller should know about it.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let of_schema = self.grammar.report().into_iter().flat_map(|report| report.warnings());
-        let of_schema = of_schema.map(|warning| warning.to_string());
-        of_schema.chain(self.grammar.warnings().iter().map(ToString::to_string)).collect()
+        bindings::warnings(&self.grammar)
     }
 }

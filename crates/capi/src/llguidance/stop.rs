@@ -70,7 +70,7 @@ impl Inner {
         }
         let tokenizer = self.tokenizer.clone();
         if tokenizer.text_of(token).is_empty() {
-            // A special token: no match goes on across it.
+            // A match of a text never has a special token within it.
             self.begun.clear();
             let is_known = TokenId(token).index() < tokenizer.n_vocab();
             let name =

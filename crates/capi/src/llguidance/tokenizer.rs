@@ -215,7 +215,9 @@ impl Shared {
                 }
                 in_range(init.vocab_size as usize)?;
                 // SAFETY: the caller's promise.
-                let tokens = unsafe { tokens_of(init) }?;
+                let tokens = unsafe {
+                    crate::pointers::tokens(init.token_bytes, init.token_lens, init.vocab_size as usize)
+                }?;
                 (of_tokens(&tokens, &ends)?, tokens)
             }
         };
@@ -316,23 +318,6 @@ impl Shared {
             _ => String::from_utf8_lossy(&text).into_owned().into_bytes(),
         }
     }
-}
-
-/// # Safety
-/// The pointers of the tokens lead to what the fields say.
-unsafe fn tokens_of(init: &LlgTokenizerInitV2) -> Result<Vec<Vec<u8>>, Error> {
-    // SAFETY: the caller's promise.
-    let lengths = unsafe { items(init.token_lens, init.vocab_size as usize, "token_lens") }?;
-    let n_bytes = lengths.iter().map(|&length| length as usize).sum();
-    // SAFETY: as above.
-    let mut bytes = unsafe { items(init.token_bytes, n_bytes, "token_bytes") }?;
-    let mut tokens = Vec::with_capacity(lengths.len());
-    for &length in lengths {
-        let (token, rest) = bytes.split_at(length as usize);
-        tokens.push(token.to_vec());
-        bytes = rest;
-    }
-    Ok(tokens)
 }
 
 /// The tokenizer of tokens as they are given: special ones begin with a mark. One whose name is no UTF-8 can
@@ -439,6 +424,25 @@ pub unsafe extern "C" fn llg_free_tokenizer(tok: *mut LlgTokenizer) {
     unsafe { free(tok) };
 }
 
+/// Tokenizes bytes with `encode`.
+///
+/// # Safety
+/// That of the function of C that calls it.
+unsafe fn tokenized(
+    tok: *const LlgTokenizer,
+    (bytes, bytes_len): (*const u8, usize),
+    (output, output_len): (*mut u32, usize),
+    encode: impl FnOnce(&Shared, &[u8]) -> Vec<TokenId>,
+) -> usize {
+    let call = || {
+        // SAFETY: the caller's promise.
+        let (tokenizer, bytes) = unsafe { (get(tok)?, items(bytes, bytes_len, "bytes")?) };
+        // SAFETY: as above.
+        unsafe { put_tokens(&encode(tokenizer, bytes), output, output_len) }
+    };
+    caught(call).unwrap_or_default()
+}
+
 /// Tokenizes bytes: writes as many ids as the buffer holds, and returns how many there are.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn llg_tokenize_bytes(
@@ -448,13 +452,8 @@ pub unsafe extern "C" fn llg_tokenize_bytes(
     output_tokens: *mut u32,
     output_tokens_len: usize,
 ) -> usize {
-    let call = || {
-        // SAFETY: the caller's promise.
-        let (tokenizer, bytes) = unsafe { (get(tok)?, items(bytes, bytes_len, "bytes")?) };
-        // SAFETY: as above.
-        unsafe { put_tokens(&tokenizer.encode(bytes), output_tokens, output_tokens_len) }
-    };
-    caught(call).unwrap_or_default()
+    // SAFETY: the caller's promise.
+    unsafe { tokenized(tok, (bytes, bytes_len), (output_tokens, output_tokens_len), Shared::encode) }
 }
 
 /// The same; after a byte 0xFF, `<name>` and `[id]` stand for a special token.
@@ -466,13 +465,8 @@ pub unsafe extern "C" fn llg_tokenize_bytes_marker(
     output_tokens: *mut u32,
     output_tokens_len: usize,
 ) -> usize {
-    let call = || {
-        // SAFETY: the caller's promise.
-        let (tokenizer, bytes) = unsafe { (get(tok)?, items(bytes, bytes_len, "bytes")?) };
-        // SAFETY: as above.
-        unsafe { put_tokens(&tokenizer.encode_marked(bytes), output_tokens, output_tokens_len) }
-    };
-    caught(call).unwrap_or_default()
+    // SAFETY: the caller's promise.
+    unsafe { tokenized(tok, (bytes, bytes_len), (output_tokens, output_tokens_len), Shared::encode_marked) }
 }
 
 /// Tokens for people to read, between marks. Writes what the buffer holds, with a NUL byte, and returns how

@@ -1,8 +1,7 @@
 //! Sessions of `maskwright.h`.
 
 use std::ffi::c_char;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use maskwright::{
     CancelToken, CompiledGrammar, Error, ErrorKind, Events, MaskStatus, Matcher, TokenCountStatus, TokenId,
@@ -176,6 +175,59 @@ unsafe fn with(
     unsafe { report(error, || get_mut(session)?.work(work)) }
 }
 
+/// The same for work that has a result, which goes to `to`. Nothing is done without a place for it.
+///
+/// # Safety
+/// That of the function of C that calls it.
+unsafe fn with_result<T>(
+    session: *mut MwSession,
+    error: *mut *mut ErrorInfo,
+    (to, what): (*mut T, &str),
+    work: impl FnOnce(&mut Session) -> Result<T, Error>,
+) -> Status {
+    let work = |session: &mut Session| {
+        // SAFETY: the caller's promise.
+        unsafe { place(to, what) }?.write(work(session)?);
+        Ok(())
+    };
+    // SAFETY: as above.
+    unsafe { with(session, error, work) }
+}
+
+/// The same for tokens, of which the buffer holds as many as it can.
+///
+/// # Safety
+/// That of the function of C that calls it.
+unsafe fn with_tokens(
+    session: *mut MwSession,
+    error: *mut *mut ErrorInfo,
+    (ids, capacity, n_ids): (*mut u32, usize, *mut usize),
+    work: impl FnOnce(&mut Session) -> Result<Vec<TokenId>, Error>,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let work = |session: &mut Session| unsafe { put_tokens(&work(session)?, ids, capacity) };
+    // SAFETY: as above.
+    unsafe { with_result(session, error, (n_ids, "where to put the number of ids"), work) }
+}
+
+/// The same for a text, which C frees.
+///
+/// # Safety
+/// That of the function of C that calls it.
+unsafe fn with_text(
+    session: *mut MwSession,
+    error: *mut *mut ErrorInfo,
+    (to, what): (*mut *mut c_char, &str),
+    work: impl FnOnce(&mut Session) -> Result<String, Error>,
+) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe { clear(to) };
+    // SAFETY: as above.
+    let work = |session: &mut Session| unsafe { put_text(to, work(session)?, what) };
+    // SAFETY: as above.
+    unsafe { with(session, error, work) }
+}
+
 /// Writes the mask of the tokens that may come next to `n_words` words: at least `mw_tokenizer_mask_words`,
 /// those beyond are cleared. `flags`: MW_MASK_IS_BOUND and MW_MASK_IS_FULL; may be NULL. After the end of the
 /// text the mask has the tokens that end it; if the tokenizer has none, all tokens, as soon as nothing can
@@ -265,14 +317,12 @@ fn fill_all(jobs: &mut [Job<'_>], n_threads: usize) {
     if n_helpers == 0 {
         return jobs.iter_mut().for_each(fill);
     }
-    let next = AtomicUsize::new(0);
-    let jobs: Vec<std::sync::Mutex<&mut Job<'_>>> = jobs.iter_mut().map(std::sync::Mutex::new).collect();
+    let left = Mutex::new(jobs.iter_mut());
+    // The lock is held while a job is taken, not while it is done.
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work = || {
-        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // Nobody else has this number.
-            if let Ok(mut job) = job.lock() {
-                fill(&mut job);
-            }
+        while let Some(job) = next() {
+            fill(job);
         }
     };
     std::thread::scope(|scope| {
@@ -292,14 +342,9 @@ pub unsafe extern "C" fn mw_session_accept(
     is_accepted: *mut bool,
     error: *mut *mut ErrorInfo,
 ) -> Status {
-    let work = |session: &mut Session| {
-        // SAFETY: the caller's promise.
-        let to = unsafe { place(is_accepted, "where to put whether it is accepted") }?;
-        to.write(session.matcher.accept_token(TokenId(id))?);
-        Ok(())
-    };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    let work = |session: &mut Session| session.matcher.accept_token(TokenId(id));
+    // SAFETY: the caller's promise.
+    unsafe { with_result(session, error, (is_accepted, "where to put whether it is accepted"), work) }
 }
 
 /// Accepts tokens until one is refused. Result: `n_accepted`, how many were accepted, also if the call fails.
@@ -343,16 +388,11 @@ pub unsafe extern "C" fn mw_session_accept_bytes(
     is_accepted: *mut bool,
     error: *mut *mut ErrorInfo,
 ) -> Status {
-    let work = |session: &mut Session| {
-        // SAFETY: the caller's promise.
-        let (text, to) = unsafe {
-            (items(text, n_bytes, "the text")?, place(is_accepted, "where to put whether it is accepted")?)
-        };
-        to.write(session.matcher.accept_bytes(text)?);
-        Ok(())
-    };
+    // SAFETY: the caller's promise.
+    let work =
+        |session: &mut Session| session.matcher.accept_bytes(unsafe { items(text, n_bytes, "the text") }?);
     // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    unsafe { with_result(session, error, (is_accepted, "where to put whether it is accepted"), work) }
 }
 
 /// How many of the tokens would be accepted, one after the other. The session does not change.
@@ -368,12 +408,10 @@ pub unsafe extern "C" fn mw_session_validate(
         // SAFETY: the caller's promise.
         let ids = unsafe { items(ids, n_ids, "the ids") }?;
         let ids: Vec<TokenId> = ids.iter().map(|&id| TokenId(id)).collect();
-        let n = session.matcher.validate_tokens(&ids)?;
-        // SAFETY: as above.
-        unsafe { put(n_accepted, n, "where to put the number") }
+        session.matcher.validate_tokens(&ids)
     };
     // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    unsafe { with_result(session, error, (n_accepted, "where to put the number"), work) }
 }
 
 /// Undoes the last `n` steps: tokens, and calls of `mw_session_accept_bytes`.
@@ -409,12 +447,9 @@ pub unsafe extern "C" fn mw_session_is_accepting(
     is_accepting: *mut bool,
     error: *mut *mut ErrorInfo,
 ) -> Status {
-    let work = |session: &mut Session| {
-        // SAFETY: the caller's promise.
-        unsafe { put(is_accepting, session.matcher.is_accepting(), "where to put the answer") }
-    };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    let work = |session: &mut Session| Ok(session.matcher.is_accepting());
+    // SAFETY: the caller's promise.
+    unsafe { with_result(session, error, (is_accepting, "where to put the answer"), work) }
 }
 
 /// Result: `is_terminated`, whether a token that ends the text was accepted.
@@ -424,12 +459,9 @@ pub unsafe extern "C" fn mw_session_is_terminated(
     is_terminated: *mut bool,
     error: *mut *mut ErrorInfo,
 ) -> Status {
-    let work = |session: &mut Session| {
-        // SAFETY: the caller's promise.
-        unsafe { put(is_terminated, session.matcher.is_terminated(), "where to put the answer") }
-    };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    let work = |session: &mut Session| Ok(session.matcher.is_terminated());
+    // SAFETY: the caller's promise.
+    unsafe { with_result(session, error, (is_terminated, "where to put the answer"), work) }
 }
 
 /// The tokens that can be taken without asking the model. Writes at most `capacity` ids to `ids`, which may
@@ -444,12 +476,10 @@ pub unsafe extern "C" fn mw_session_forced_tokens(
 ) -> Status {
     let work = |session: &mut Session| {
         let encode = |bytes: &[u8]| session.tokenizer.encode_bytes(bytes).unwrap_or_default();
-        let tokens = session.matcher.forced_tokens(encode)?;
-        // SAFETY: the caller's promise.
-        unsafe { put(n_ids, put_tokens(&tokens, ids, capacity)?, "where to put the number of ids") }
+        session.matcher.forced_tokens(encode)
     };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    // SAFETY: the caller's promise.
+    unsafe { with_tokens(session, error, (ids, capacity, n_ids), work) }
 }
 
 /// A completion of the text, as short as is easily found, the token that ends it included. Writes at most
@@ -463,13 +493,8 @@ pub unsafe extern "C" fn mw_session_finish(
     n_ids: *mut usize,
     error: *mut *mut ErrorInfo,
 ) -> Status {
-    let work = |session: &mut Session| {
-        let tokens = session.matcher.finish()?;
-        // SAFETY: the caller's promise.
-        unsafe { put(n_ids, put_tokens(&tokens, ids, capacity)?, "where to put the number of ids") }
-    };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    // SAFETY: the caller's promise.
+    unsafe { with_tokens(session, error, (ids, capacity, n_ids), |session| session.matcher.finish()) }
 }
 
 /// Result: `n_tokens`, how many tokens complete the text at most, the one that ends it included; `is_exact`,
@@ -504,20 +529,16 @@ pub unsafe extern "C" fn mw_session_events(
     events: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
-    // SAFETY: the caller's promise.
-    unsafe { clear(events) };
     let work = |session: &mut Session| {
         let of_text = match &mut session.events {
             Some(known) => known,
             none => none.insert(session.grammar.events()?),
         };
         let all = of_text.of(&session.matcher)?;
-        let said = bindings::events(all.get(since..).unwrap_or_default()).to_string();
-        // SAFETY: the caller's promise.
-        unsafe { put_text(events, said, "where to put the events") }
+        Ok(bindings::events(all.get(since..).unwrap_or_default()).to_string())
     };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    // SAFETY: the caller's promise.
+    unsafe { with_text(session, error, (events, "where to put the events"), work) }
 }
 
 /// Where the text is, and what may come next, in words: a JSON object with `path`, `within`, `rules`,
@@ -528,15 +549,9 @@ pub unsafe extern "C" fn mw_session_state(
     state: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    let work = |session: &mut Session| Ok(bindings::state(&session.matcher.state()?).to_string());
     // SAFETY: the caller's promise.
-    unsafe { clear(state) };
-    let work = |session: &mut Session| {
-        let said = bindings::state(&session.matcher.state()?).to_string();
-        // SAFETY: the caller's promise.
-        unsafe { put_text(state, said, "where to put the state") }
-    };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    unsafe { with_text(session, error, (state, "where to put the state"), work) }
 }
 
 /// Why a token is allowed or refused here, in words. Result: `words`, to be freed with `mw_text_free`.
@@ -547,13 +562,7 @@ pub unsafe extern "C" fn mw_session_explain(
     words: *mut *mut c_char,
     error: *mut *mut ErrorInfo,
 ) -> Status {
+    let work = |session: &mut Session| session.matcher.explain(TokenId(id));
     // SAFETY: the caller's promise.
-    unsafe { clear(words) };
-    let work = |session: &mut Session| {
-        let said = session.matcher.explain(TokenId(id))?;
-        // SAFETY: the caller's promise.
-        unsafe { put_text(words, said, "where to put the words") }
-    };
-    // SAFETY: as above.
-    unsafe { with(session, error, work) }
+    unsafe { with_text(session, error, (words, "where to put the words"), work) }
 }

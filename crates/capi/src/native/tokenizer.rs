@@ -107,10 +107,7 @@ pub unsafe extern "C" fn mw_tokenizer_from_tokens(
     unsafe { clear(tokenizer) };
     let call = || {
         // SAFETY: the caller's promise.
-        let lengths = unsafe { items(lengths, n_tokens, "the lengths") }?;
-        let n_bytes = lengths.iter().map(|&length| length as usize).sum();
-        // SAFETY: as above.
-        let mut bytes = unsafe { items(bytes, n_bytes, "the bytes") }?;
+        let tokens = unsafe { crate::pointers::tokens(bytes, lengths, n_tokens) }?;
         let flags = match flags.is_null() {
             true => &[],
             // SAFETY: as above.
@@ -120,12 +117,6 @@ pub unsafe extern "C" fn mw_tokenizer_from_tokens(
             let ids = flags.iter().enumerate().filter(move |(_, flags)| *flags & flag != 0);
             ids.map(|(id, _)| TokenId(id as u32)).collect::<Vec<_>>()
         };
-        let mut tokens = Vec::with_capacity(n_tokens);
-        for &length in lengths {
-            let (token, rest) = bytes.split_at(length as usize);
-            tokens.push(token.to_vec());
-            bytes = rest;
-        }
         let (ends, special) = (with(MW_TOKEN_ENDS_TEXT), with(MW_TOKEN_SPECIAL));
         let made = Tokenizer::from_tokens_with_special(tokens, &ends, &special)?;
         // SAFETY: as above.

@@ -2,41 +2,10 @@
 
 #define _POSIX_C_SOURCE 200112L
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include "check.h"
-
-typedef struct model model;
-typedef struct matcher matcher;
-
-static const char *(*last_error)(void);
-static int (*model_new)(const char *, size_t, const uint64_t *, size_t, int32_t, const int32_t *, size_t, model **);
-static void (*model_free)(model *);
-static int (*matcher_new)(model *, int, const char *, size_t, matcher **);
-static void (*matcher_free)(matcher *);
-static int (*matcher_fill)(matcher *, int32_t *, size_t, int *);
-static int (*matcher_accept)(matcher *, int32_t, int *);
-
-static void open_library(const char *path) {
-    static const struct {
-        const char *name;
-        void *to;
-    } all[] = {
-        {"ollama_constraint_last_error", &last_error},         {"ollama_constraint_model_new", &model_new},
-        {"ollama_constraint_model_free", &model_free},         {"ollama_constraint_matcher_new", &matcher_new},
-        {"ollama_constraint_matcher_free", &matcher_free},     {"ollama_constraint_matcher_fill", &matcher_fill},
-        {"ollama_constraint_matcher_accept", &matcher_accept},
-    };
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    size_t i;
-    if (library == NULL) failed(__FILE__, __LINE__, dlerror());
-    for (i = 0; i < sizeof all / sizeof *all; i++) {
-        void *symbol = dlsym(library, all[i].name);
-        if (symbol == NULL) failed(__FILE__, __LINE__, all[i].name);
-        memcpy(all[i].to, &symbol, sizeof symbol);
-    }
-}
+#include "ollama.h"
 
 /* The vocabulary is padded to the width of the model's logits. */
 enum { N_PADDED = 300, N_WORDS = (N_PADDED + 31) / 32 };
@@ -180,12 +149,14 @@ static void *on_another_thread(void *of) {
 }
 
 int main(int n_arguments, char **arguments) {
+    const char *missing;
     model *of;
     matcher *made = NULL;
     pthread_t threads[3];
     size_t i;
     CHECK(n_arguments == 2);
-    open_library(arguments[1]);
+    missing = open_library(arguments[1]);
+    if (missing != NULL) failed(__FILE__, __LINE__, missing);
     CHECK(*last_error() == 0);
     words = make_vocabulary(0);
     models();

@@ -1,45 +1,20 @@
 /* The masks of pairs through Ollama's seven functions, in a library that is opened as Ollama does:
    pairs_ollama VOCABULARY PAIRS LIBRARY. Only JSON Schemas without options are read; for others an empty line is
    printed. */
+#include "ollama.h"
 #include "pairs.h"
-
-#include <dlfcn.h>
-
-typedef struct model model;
-typedef struct matcher matcher;
-
-static const char *(*last_error)(void);
-static int (*model_new)(const char *, size_t, const uint64_t *, size_t, int32_t, const int32_t *, size_t, model **);
-static void (*model_free)(model *);
-static int (*matcher_new)(model *, int, const char *, size_t, matcher **);
-static void (*matcher_free)(matcher *);
-static int (*matcher_fill)(matcher *, int32_t *, size_t, int *);
-static int (*matcher_accept)(matcher *, int32_t, int *);
-
-static void load(void *library, const char *name, void *to) {
-  void *symbol = dlsym(library, name);
-  if (!symbol) stop(name);
-  memcpy(to, &symbol, sizeof symbol);
-}
 
 int main(int n_arguments, char **arguments) {
   vocabulary v = read_vocabulary(arguments[1], 0);
-  void *library = n_arguments == 4 ? dlopen(arguments[3], RTLD_NOW | RTLD_LOCAL) : NULL;
+  const char *missing = n_arguments == 4 ? open_library(arguments[3]) : "the library";
   FILE *pairs = fopen(arguments[2], "r");
   uint64_t *ends = malloc(8 * v.n), at = 0, kept = 0;
   size_t i, n_words;
   int32_t end = -1, padded = (int32_t)v.n + 40, *mask;
   char *kind;
   model *m;
-  if (!library) stop(dlerror());
+  if (missing) stop(missing);
   if (!pairs) stop("no pairs");
-  load(library, "ollama_constraint_last_error", &last_error);
-  load(library, "ollama_constraint_model_new", &model_new);
-  load(library, "ollama_constraint_model_free", &model_free);
-  load(library, "ollama_constraint_matcher_new", &matcher_new);
-  load(library, "ollama_constraint_matcher_free", &matcher_free);
-  load(library, "ollama_constraint_matcher_fill", &matcher_fill);
-  load(library, "ollama_constraint_matcher_accept", &matcher_accept);
   /* Ollama has no special tokens: here they are empty, in a vocabulary that is padded. */
   for (i = 0; i < v.n; i++) {
     if (v.marks[i] != 's') {

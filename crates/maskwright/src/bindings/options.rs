@@ -42,9 +42,8 @@ impl Given {
         match read(&value) {
             Some(read) => Ok(Some(read)),
             None => {
-                let value = value.to_string();
-                let value = shortened(&value);
-                Err(argument(format!("the option {name} is {value}, expected {expected}")))
+                let given = value.to_string();
+                Err(argument(format!("the option {name} is {}, expected {expected}", shortened(&given))))
             }
         }
     }
