@@ -1,19 +1,25 @@
 """A small model in each host, and grammars with judges of their own. Run by `cargo xtask hosts`."""
 
-import contextlib
+import dataclasses
 import json
 import os
 import re
-import tempfile
+import sys
 from pathlib import Path
 
 import jsonschema
 import maskwright
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from page_runner import PageRunner
+from pages import blocks, is_run_by
+
 GGUF = Path(os.environ["MASKWRIGHT_HOSTS_GGUF"])
 FOLDER = Path(os.environ["MASKWRIGHT_HOSTS_MODEL"])
-GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+#: What stands for the model in pages.
+SMOLLM2 = {"HuggingFaceTB/SmolLM2-135M-Instruct": FOLDER, "SmolLM2-135M-Instruct.Q8_0.gguf": GGUF}
 
 #: How many tokens a text may have. Many of the schemas' texts would be longer if nothing ended them.
 MAX_NEW_TOKENS = 28
@@ -70,21 +76,21 @@ def check(name, text):
         assert re.fullmatch(r"[0-9+()]+", text) and isinstance(eval(text), int), text
 
 
-def run_guide(name):
-    """Runs a guide's examples in order. Skips interpreter sessions and asynchronous ones. Returns the names that they define."""
-    text = (GUIDES / name).read_text(encoding="utf-8")
-    text = text.replace("SmolLM2-135M-Instruct.Q8_0.gguf", str(GGUF))
-    text = text.replace("HuggingFaceTB/SmolLM2-135M-Instruct", str(FOLDER))
-    names = {}
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert blocks
-    for block in blocks:
-        if block.startswith(">>>") or "await " in block:
-            continue
-        # Some write a file beside them.
-        with tempfile.TemporaryDirectory() as here, contextlib.chdir(here):
-            exec(compile(block, name, "exec"), names)
-    return names
+def run_page(page, command, folder, replaced):
+    """Runs the blocks of a page that say that a command runs them, in order. `replaced` is what stands for what in them.
+
+    Returns the runner, which has the names that they define and what the last one has printed.
+    """
+    runner, n_run = PageRunner(page, folder), 0
+    for block in blocks(page):
+        if is_run_by(block, command):
+            text = block.text
+            for old, new in replaced.items():
+                text = text.replace(old, str(new))
+            runner.run(dataclasses.replace(block, text=text))
+            n_run += 1
+    assert n_run
+    return runner
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,14 @@ import ast
 import json
 import re
 import time
+from types import SimpleNamespace
 
 import jsonschema
 import maskwright
 import pytest
 import torch
-from conftest import SCHEMAS, check, compile_all
+import transformers
+from conftest import SCHEMAS, check, compile_all, run_page
 from maskwright.integrations.diffusion_gemma import LogitsProcessor
 from transformers import AutoTokenizer, LogitsProcessorList
 from transformers.models.diffusion_gemma import (
@@ -166,6 +168,16 @@ def test_used_twice_and_misused(model, tokenizer, grammars):
     other = maskwright.Tokenizer.from_tokens([bytes([byte]) for byte in range(256)] * 256, eos_token_ids=[0])
     with pytest.raises(ValueError, match="compile the grammar for this model's tokenizer"):
         generate(model, tokenizer, [LogitsProcessor(re.compile("[a-z]+"), maskwright.Compiler(other))], 1)
+
+
+def test_the_guide(tokenizer, monkeypatch, tmp_path):
+    """Its example, with the tiny model in the place of the one that it loads."""
+    model = tiny_model(tokenizer, 64)
+    processor = SimpleNamespace(tokenizer=tokenizer, apply_chat_template=tokenizer.apply_chat_template, decode=tokenizer.decode)
+    monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", lambda name: processor)
+    monkeypatch.setattr(DiffusionGemmaForBlockDiffusion, "from_pretrained", lambda name, device_map: model)
+    names = run_page("docs/guides/diffusion.md", "cargo xtask hosts transformers", tmp_path, {"512": "100"}).names
+    assert isinstance(names["person"], names["Person"])
 
 
 def test_time_beside_a_pass(tokenizer, grammars):

@@ -4,10 +4,11 @@ import re
 
 import maskwright
 import pytest
-from conftest import MAX_NEW_TOKENS, NAMES, PROMPTS, check, run_guide
+from conftest import MAX_NEW_TOKENS, NAMES, PROMPTS, SMOLLM2, check, run_page
 from llama_cpp import Llama, LogitsProcessorList
 from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 from maskwright.integrations.llama_cpp import LogitsProcessor
+from pages import run_by
 
 N_TEXTS = 20
 
@@ -64,10 +65,12 @@ def test_an_error_ends_the_text(llama, gguf_grammars):
     assert isinstance(processor.error, ValueError) and "3 tokens" in str(processor.error)
 
 
-def test_guide():
-    names = run_guide("llama-cpp-python.md")
-    text = names["done"]["choices"][0]["message"]["content"]
-    assert re.fullmatch(r"[1-9](\+[1-9])*", text)
+@pytest.mark.parametrize("page", run_by("cargo xtask hosts llama-cpp"))
+def test_pages(page, tmp_path):
+    names = run_page(page, "cargo xtask hosts llama-cpp", tmp_path, SMOLLM2).names
+    if page == "docs/guides/llama-cpp-python.md":
+        text = names["done"]["choices"][0]["message"]["content"]
+        assert re.fullmatch(r"[1-9](\+[1-9])*", text)
 
 
 def test_traces_have_the_texts(llama, gguf, gguf_grammars):

@@ -19,7 +19,8 @@ import hostile
 import jsonschema
 import maskwright
 import pytest
-from conftest import GGUF
+from conftest import GGUF, run_page
+from pages import run_by
 from server_process import ServerProcess, memory_of
 
 SCHEMAS = json.loads(Path(__file__).with_name("llama_server_schemas.json").read_text(encoding="utf-8"))
@@ -224,6 +225,13 @@ def test_chat(server, compiler):
     answer = server.post("/v1/chat/completions", body | {"max_tokens": N_PREDICT})
     (call,) = grammar.parse(answer["choices"][0]["message"]["content"]).calls
     assert call.name in {each["function"]["name"] for each in TOOLS}
+
+
+@pytest.mark.parametrize("page", run_by("cargo xtask hosts llama-server"))
+def test_pages(server, page, tmp_path):
+    replaced = {"localhost:8080": f"127.0.0.1:{server.port}", "MODEL.gguf": GGUF}
+    runner = run_page(page, "cargo xtask hosts llama-server", tmp_path, replaced)
+    assert runner.printed
 
 
 def compiled(compiler, case):

@@ -11,12 +11,14 @@ import maskwright
 import mlx.core as mx
 import numpy as np
 import pytest
+from conftest import FOLDER, run_page
 from maskwright.integrations import transformers
 from maskwright.integrations.mlx import LogitsProcessor
 from mlx_lm import load
 from mlx_lm.generate import BatchGenerator, generate, generate_step, speculative_generate_step
 from mlx_lm.models import llama
 from mlx_lm.sample_utils import make_sampler
+from pages import run_by
 
 OBJECT = {"type": "object", "additionalProperties": False}
 #: 20 grammars: kind, source, options.
@@ -177,3 +179,10 @@ def test_generate_with_a_type_and_its_own_tokenizer(loaded):
     processor = LogitsProcessor({"type": "integer", "minimum": 1, "maximum": 12}, tokenizer)
     for _ in range(2):
         assert 1 <= int(generate(model, tokenizer, "A month, as a number: ", max_tokens=8, logits_processors=[processor])) <= 12
+
+
+@pytest.mark.parametrize("page", run_by("cargo xtask hosts mlx"))
+def test_pages(page, tmp_path):
+    names = run_page(page, "cargo xtask hosts mlx", tmp_path, {"mlx-community/SmolLM2-135M-Instruct": FOLDER}).names
+    if page == "docs/guides/mlx.md":
+        assert isinstance(names["person"], names["Person"])

@@ -9,8 +9,9 @@ import maskwright
 import outlines
 import pytest
 import torch
-from conftest import MAX_NEW_TOKENS, NAMES, PROMPTS, check, compile_all, run_guide
+from conftest import MAX_NEW_TOKENS, NAMES, PROMPTS, SMOLLM2, check, compile_all, run_page
 from maskwright.integrations.outlines import processor
+from pages import run_by
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 N_TEXTS = 20
@@ -53,7 +54,9 @@ def test_transformers(of_transformers):
     assert n_texts >= N_TEXTS
 
 
-def test_guide():
-    names = run_guide("outlines.md")
-    jsonschema.validate(json.loads(names["colours"]), names["schema"])
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", names["texts"][1])
+@pytest.mark.parametrize("page", run_by("cargo xtask hosts outlines"))
+def test_pages(page, tmp_path):
+    names = run_page(page, "cargo xtask hosts outlines", tmp_path, SMOLLM2).names
+    if page == "docs/guides/outlines.md":
+        jsonschema.validate(json.loads(names["colours"]), names["schema"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", names["texts"][1])

@@ -21,8 +21,9 @@ import jsonschema
 import maskwright
 import pytest
 import torch
-from conftest import FOLDER, GUIDES, SCHEMAS
+from conftest import FOLDER, SCHEMAS, run_page
 from openai import OpenAI
+from pages import run_by
 from sglang.srt import runtime_context
 from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES
 from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
@@ -341,7 +342,7 @@ def test_limits_cost_the_scheduler_little(tokenizer, monkeypatch):
 TOOLS = [{"type": "function", "function": {"name": "note", "description": "Note a person", "parameters": PERSON, "strict": True}}]
 
 
-def test_the_server_on_a_cpu():
+def test_the_server_on_a_cpu(tmp_path_factory):
     with Server("sglang", "--grammar-backend", "maskwright", "--tool-call-parser", "hermes") as server:
         asked = [each for each, _ in ASKED.values()] + [{"regex": "("}, {"json_schema": json.dumps(PERSON), "max_new_tokens": 3}]
         params = [{"temperature": 1, "max_new_tokens": 24 + n} | each for n, each in enumerate(asked)]
@@ -354,7 +355,12 @@ def test_the_server_on_a_cpu():
         assert "3 tokens are too few for the grammar: a text needs at most" in short["error"]
 
         client = OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0, timeout=400)
-        run_guide(client)
+        for page in run_by("cargo xtask hosts sglang"):
+            folder = tmp_path_factory.mktemp("page")
+            names = run_page(page, "cargo xtask hosts sglang", folder, {"127.0.0.1:30000": f"127.0.0.1:{server.port}"}).names
+            if page == "docs/guides/sglang.md":
+                assert names["done"].choices[0].finish_reason == "stop"
+                jsonschema.Draft202012Validator(names["schema"]).validate(json.loads(names["done"].choices[0].message.content))
         done = client.chat.completions.create(
             model="default",
             messages=[{"role": "user", "content": "Note that Ada is 36."}],
@@ -364,15 +370,6 @@ def test_the_server_on_a_cpu():
         )
         (call, *_) = done.choices[0].message.tool_calls
         assert call.function.name == "note" and is_person(call.function.arguments)
-
-
-def run_guide(client):
-    guide = (GUIDES / "sglang.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    names = {"client": client}
-    exec(compile(re.sub(r"^client = .*$", "", example, flags=re.MULTILINE), "sglang.md", "exec"), names)
-    assert names["done"].choices[0].finish_reason == "stop"
-    jsonschema.Draft202012Validator(names["schema"]).validate(json.loads(names["done"].choices[0].message.content))
 
 
 class Stream(threading.Thread):

@@ -1,17 +1,13 @@
 """A small model writes calls in every format, each read by a parser that shares no code with the grammar."""
 
 import os
-import sys
-from pathlib import Path
 
 import maskwright
 import pytest
 import torch
-from conftest import run_guide
+from conftest import SMOLLM2, run_page
 from maskwright.integrations.transformers import LogitsProcessor
 from transformers import AutoModelForCausalLM, AutoTokenizer
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from tool_parsers import parse
 from tool_parsers.checking import faults
@@ -65,16 +61,16 @@ def compiler(tokenizer, model):
     return maskwright.Compiler(maskwright.Tokenizer.from_hf(tokenizer, model=model))
 
 
-def test_the_guide_runs():
-    calls = run_guide("tool-calls.md")["calls"]
+def test_the_guide_runs(tmp_path):
+    calls = run_page("docs/guides/tool-calls.md", "cargo xtask hosts transformers", tmp_path, SMOLLM2).names["calls"]
     assert len(calls) >= 3
     for call in calls:
         assert call["name"] == "get_weather" and 1 <= call["arguments"]["days"] <= 14 and call["arguments"]["city"] is not None
 
 
-def test_the_guide_shows_a_call_while_it_is_written(capsys):
-    names = run_guide("streaming-tool-calls.md")
-    shown = capsys.readouterr().out
+def test_the_guide_shows_a_call_while_it_is_written(tmp_path):
+    runner = run_page("docs/guides/streaming-tool-calls.md", "cargo xtask hosts transformers", tmp_path, SMOLLM2)
+    names, shown = runner.names, runner.printed
     (call,) = names["grammar"].parse(names["follower"].text).calls
     assert call.name == "get_weather" and isinstance(call.arguments["city"], str)
     assert shown.endswith(f"\nget_weather: {call.arguments_json}\n")

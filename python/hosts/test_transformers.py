@@ -10,11 +10,15 @@ import maskwright
 import numpy as np
 import pytest
 import torch
-from conftest import MAX_NEW_TOKENS, NAMES, PROMPTS, check, compile_all, run_guide
+from conftest import MAX_NEW_TOKENS, NAMES, PROMPTS, SMOLLM2, check, compile_all, run_page
 from maskwright.integrations.transformers import LogitsProcessor
+from pages import run_by
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 N_GENERATIONS = 25
+PAGES = run_by("cargo xtask hosts transformers")
+#: What other tests look at.
+LOOKED_AT = ["docs/guides/diffusion.md", "docs/guides/streaming-tool-calls.md", "docs/guides/tool-calls.md"]
 
 
 class Replaying:
@@ -156,11 +160,13 @@ def test_a_limit_that_is_too_low_is_an_error(model, tokenizer, grammars):
         texts_of(model, tokenizer, PROMPTS[:1], LogitsProcessor(grammars["person"]), max_new_tokens=3)
 
 
-def test_guide():
-    names = run_guide("transformers.md")
-    assert isinstance(names["person"], names["Person"])
-    answer, date = names["texts"]
-    assert answer in ("yes", "no") and re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in LOOKED_AT])
+def test_pages(page, tmp_path):
+    names = run_page(page, "cargo xtask hosts transformers", tmp_path, SMOLLM2).names
+    if page == "docs/guides/transformers.md":
+        assert isinstance(names["person"], names["Person"])
+        answer, date = names["texts"]
+        assert answer in ("yes", "no") and re.fullmatch(r"\d{4}-\d\d-\d\d", date)
 
 
 def test_overhead():

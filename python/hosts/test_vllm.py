@@ -15,7 +15,9 @@ from statistics import mean
 
 import hostile
 import pytest
+from conftest import run_page
 from openai import AsyncOpenAI
+from pages import run_by
 from prometheus import OPERATING, Prometheus
 from server_process import load, memory_of
 from tokenizers import Tokenizer
@@ -252,14 +254,13 @@ def test_a_limit_that_is_too_low_is_refused(server):
         all_valid(server.run([job], max_tokens=least, stream_every=stream_every))
 
 
-def test_guide(server):
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "vllm.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
-    example = example.replace("127.0.0.1:8000", f"127.0.0.1:{server.port}").replace("HuggingFaceTB/SmolLM2-135M-Instruct", MODEL)
-    names = {}
-    exec(compile(example, "vllm.md", "exec"), names)
-    assert names["done"].choices[0].finish_reason == "stop"
-    is_json(names["schema"])(names["done"].choices[0].message.content)
+@pytest.mark.parametrize("page", run_by("cargo xtask hosts vllm"))
+def test_pages(server, page, tmp_path):
+    replaced = {"127.0.0.1:8000": f"127.0.0.1:{server.port}", "HuggingFaceTB/SmolLM2-135M-Instruct": MODEL, '"MODEL"': f'"{MODEL}"'}
+    names = run_page(page, "cargo xtask hosts vllm", tmp_path, replaced).names
+    if page == "docs/guides/vllm.md":
+        assert names["done"].choices[0].finish_reason == "stop"
+        is_json(names["schema"])(names["done"].choices[0].message.content)
 
 
 def test_stop_tokens_do_not_cut_a_text_off(server):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import sys
 from pathlib import Path
 
 # Before numpy is imported: on a busy machine, several threads for a small product take a hundred times as long as one.
@@ -32,6 +33,9 @@ def pytest_runtest_logreport(report):
 def pytest_terminal_summary(terminalreporter):
     if importlib.util.find_spec("torch") is None:
         terminalreporter.write_line("torch is not installed: the tests of tensors were skipped")
+    # It is loaded if pages were tested.
+    if (runner := sys.modules.get("page_runner")) and runner.OUTCOMES:
+        terminalreporter.write_line(runner.summary())
 
 
 @pytest.fixture(scope="session")

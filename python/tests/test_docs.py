@@ -1,13 +1,13 @@
-"""The examples in the docstrings and the guides."""
+"""The examples in the docstrings, and the blocks of the pages."""
 
 import doctest
-import os
-import re
-from pathlib import Path
+import struct
 
 import maskwright
+import page_runner
+import pages
 import pytest
-from tokenizer_file import write_tokenizer
+from conftest import SHARED, count_skipped
 
 DOCUMENTED = [maskwright, *(getattr(maskwright, name) for name in maskwright.__all__ if not name.startswith("_"))]
 
@@ -37,49 +37,35 @@ def test_public_methods_have_docstrings(name):
     assert undocumented == []
 
 
-GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+PAGES = [page for page in pages.pages() if pages.blocks(page)]
+#: At least so many blocks are run by the tests, and at most such a share of all that is not text is only shown.
+MIN_RUN = 100
+MAX_SHOWN = 0.2
 
 
-#: The special tokens of the tokenizer that guides find beside them.
-DEEPSEEK = [f"<｜tool▁{name}｜>" for name in ["calls▁begin", "call▁begin", "sep", "call▁end", "calls▁end"]]
-SPECIAL = ["<think>", "</think>", *DEEPSEEK, "<|mask|>", "<|pad|>", "</s>"]
+@pytest.fixture(scope="session")
+def network(tmp_path_factory):
+    """A network with a thousandth of SmolLM2's weights, which reads prompts as long as SmolLM2's; None where it is not."""
+    real = SHARED / "models" / "stories260K" / "stories260K-f32.gguf"
+    if not real.is_file():
+        count_skipped("blocks of pages that generate", real)
+        return None
+    length = b"llama.context_length" + struct.pack("<I", 4)
+    file = tmp_path_factory.mktemp("model") / "network.gguf"
+    file.write_bytes(real.read_bytes().replace(length + struct.pack("<I", 512), length + struct.pack("<I", 8192)))
+    return file
 
 
-#: The guides whose Python examples are written as in an interpreter.
-RUN = ["built-in-grammars", "diffusion", "json-schema", "own-loop", "pydantic", "reasoning-models", "regex", "structural-tags", "tool-calls"]
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks(page, tmp_path, network):
+    assert pages.faults(page) == []
+    lacking = page_runner.run_page(page, tmp_path, network)
+    if lacking:
+        pytest.skip("; ".join(lacking))
 
 
-@pytest.mark.parametrize("name", [f"{name}.md" for name in RUN])
-def test_guides_run(name, tmp_path):
-    """The examples of a guide, one after the other, in a folder of their own with a `tokenizer.json`."""
-    write_tokenizer(tmp_path / "tokenizer.json", [bytes([byte]) for byte in range(256)], SPECIAL)
-    text = (GUIDES / name).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    example = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, name, None, None)
-    assert len(example.examples) > 8
-    before = Path.cwd()
-    os.chdir(tmp_path)
-    try:
-        failed = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example).failed
-    finally:
-        os.chdir(before)
-    assert failed == 0
-
-
-def test_python_of_the_readme_runs():
-    """Runs the Python blocks of README in order, except the one that needs a model."""
-    text = (GUIDES.parents[1] / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    own = [block for block in blocks if "model.generate" not in block]
-    assert len(own) == len(blocks) - 1 >= 4
-    names = {}
-    for block in own:
-        exec(block, names)
-    written = tokenizer_text(names["tokenizer"], names["grammar"])
-    assert re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", written)
-    assert names["template"].complete().startswith(b'{"a') and names["canvas"].decide() == "possible"
-
-
-def tokenizer_text(tokenizer, grammar):
-    """A text of the grammar; the output of README's first block is random."""
-    return tokenizer.decode(maskwright.Matcher(grammar).finish()).decode()
+def test_few_blocks_are_only_shown():
+    """So that nobody gets past `test_blocks` by comments."""
+    states = [block.state for page in PAGES for block in pages.blocks(page) if block.language != "text"]
+    assert states.count("run") >= MIN_RUN
+    assert states.count("shown") <= MAX_SHOWN * len(states), f"{states.count('shown')} of {len(states)} are only shown"

@@ -150,6 +150,55 @@ fn the_example_in_c() {
     }
 }
 
+/// The block of `docs/guides/c.md`, with what it leaves to its reader: `sample` takes the first token allowed,
+/// and prints it.
+#[test]
+fn the_loop_of_the_guide() {
+    const N_SIGNS: usize = 94;
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/c.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let (_, block) = guide.split_once("\n```c\n").unwrap();
+    let (block, _) = block.split_once("\n```\n").unwrap();
+    let source = format!(
+        "#include <maskwright.h>\n#include <stdbool.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+         static uint32_t sample(const uint32_t *mask) {{\n\
+             uint32_t t = 0;\n\
+             while (!(mask[t / 32] >> t % 32 & 1)) t++;\n\
+             if (t < {N_SIGNS}) putchar('!' + (int)t);\n\
+             return t;\n\
+         }}\n\
+         {block}\n\
+         int main(int n, char **arguments) {{\n\
+             return n == 2 ? write_text(arguments[1]), 0 : 1;\n\
+         }}\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("guide.c"), source).unwrap();
+    // The signs of ASCII, then the end.
+    let signs = (b'!'..=b'~').zip(0..).map(|(sign, id)| (char::from(sign).to_string(), id.into()));
+    let end = serde_json::json!({
+        "id": N_SIGNS, "content": "</s>", "special": true,
+        "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+    });
+    let byte_level = serde_json::json!({
+        "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false,
+    });
+    let vocabulary: serde_json::Map<String, serde_json::Value> = signs.collect();
+    let tokenizer = serde_json::json!({
+        "version": "1.0", "added_tokens": [end], "pre_tokenizer": byte_level, "decoder": byte_level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
+    });
+    std::fs::write(folder.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    let Some(program) = support::program(folder.path(), "cc", "-std=c99", &folder.path().join("guide.c"))
+    else {
+        return skipped("guide.c", "cc");
+    };
+    let schema = r#"{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"],
+        "additionalProperties": false}"#;
+    let printed = support::output(Command::new(program).arg(schema).current_dir(&folder));
+    assert_eq!(printed, r#"{"age":0}"#);
+}
+
 #[test]
 fn the_example_in_go() {
     for program in ["cc", "pkg-config", "go"] {
