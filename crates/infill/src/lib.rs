@@ -24,7 +24,7 @@
 //!
 //! Not for text that is written from left to right: a session (`maskwright_engine::Matcher`) is faster there.
 //!
-//! The theory, a worked example and the cost are in `docs/design/infilling.md`; the README of this crate
+//! The theory, a worked example and the cost are in `docs/how/infilling.md`; the README of this crate
 //! covers grammars with a lexer.
 
 mod answer;
