@@ -143,8 +143,8 @@ def _runs(block):
     elif crate := re.fullmatch(r"cargo test -p maskwright-([a-z-]+)", block.said):
         if block.page not in _texts(f"crates/{crate[1]}/tests/*.rs"):
             yield f"no test of crates/{crate[1]} reads this page"
-    elif test := re.fullmatch(r"pytest (python/tests/test_\w+\.py)", block.said):
-        if block.page not in _texts(test[1]):
+    elif test := re.fullmatch(r"(?:pytest )?(python/tests/test_\w+\.py)", block.said):
+        if block.page.rpartition("/")[2] not in _texts(test[1]):
             yield f"{test[1]} does not read this page"
     else:
         yield f"`{block.said}` is no command that runs pages"
