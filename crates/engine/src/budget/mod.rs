@@ -1,9 +1,9 @@
 //! Limits on tokens: masks that keep within a limit, and how many tokens complete a text.
 //!
-//! When: a session has `max_tokens`, or somebody asks how many tokens a text still takes. ARCHITECTURE.md
-//! works an example through ("A limit on tokens, worked through"). In short: after `[1` with the tokens `]`,
-//! `,`, `1` and `1]`, the text can be finished with 2 tokens (`]` and EOS). With 3 left the comma is allowed,
-//! since `1]` and EOS finish the text after it; with 2 left it is not.
+//! When: a session has `max_tokens`, or somebody asks how many tokens a text still takes.
+//! `docs/how/limits.md` works an example through. In short: after `[1` with the tokens `]`, `,`, `1` and
+//! `1]`, the text can be finished with 2 tokens (`]` and EOS). With 3 left the comma is allowed, since `1]`
+//! and EOS finish the text after it; with 2 left it is not.
 //!
 //! **What is promised.** A text under a limit is complete within it, always. To know that, one completion
 //! that fits is enough. So for each configuration c *one* completion is chosen, as short as is easily found,

@@ -3,9 +3,9 @@
 //! [`Lexed`] is one of the two readers of texts; the other one ([`bytes`](crate::bytes)) needs no lexer. It
 //! is used for grammars that name a discipline of lexing, whose languages the next two paragraphs define.
 //!
-//! An example: with `NAME: /[a-z]+/`, `IF: "if"` and the rule `start: IF NAME`, the text `ifx` is not in the
-//! language, because the lexer reads one name; `if x` with ignored blanks is. After `if`, the reader follows
-//! both: a keyword that has ended, and a name in progress.
+//! An example: with `NAME: /[a-z]+/`, `IF: "if"` and the rule `start: IF NAME | NAME "=" NAME`, the text
+//! `ifx` is not in the language, because the lexer reads one name; `if x` with ignored blanks is. After `if`,
+//! the reader follows both: a keyword that has ended, and a name in progress.
 //!
 //! **Language** (`basic`). The lexer takes, at each place of the text, the match that Lark's basic lexer
 //! takes there: the first terminal in Lark's order that matches, with the match that Python's `re` finds for
