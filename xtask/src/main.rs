@@ -8,11 +8,13 @@
 //! * `experiment`: the campaigns of `research/campaigns`; `experiment tools` and `experiment calls`, which
 //!   are in folders of their own.
 //! * `research`: the checks of `research/`.
+//! * `fuzz`: the fuzz targets of `fuzz/`, which need a nightly toolchain and cargo-fuzz.
 //! * `hosts`: the Python package in transformers, llama-cpp-python, mlx-lm, Outlines, vLLM and SGLang, and
 //!   the C library in llama-server, with a small model.
 //! * `js`: the package for browsers and Node, built and tested.
 //! * `lint`: spelling, and the workflow files.
 //! * `release`: what a release packs, built, installed and tried; nothing is published.
+//! * `site`: the documentation site, built from `docs/`; with `--check`, tried in headless Chromium.
 //! * `test`: every test, the Python package's included, in a virtual environment that it makes itself.
 //! * `tidy`: the layers of ARCHITECTURE.md, circles of files, where methods are, module heads, file lengths,
 //!   examples, paths in pages and comments, lines of code; `weigh` lowers the record of these.
@@ -24,6 +26,7 @@ mod commands;
 mod conformance;
 mod examples;
 mod experiment;
+mod fuzz;
 mod hosts;
 mod js;
 mod lint;
@@ -31,6 +34,7 @@ mod llama_server;
 mod prose;
 mod python_env;
 mod release;
+mod site;
 mod structure;
 mod test;
 mod tidy;
@@ -74,6 +78,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Run the fuzz targets, each for some minutes; skipped without cargo-fuzz and a nightly toolchain.
+    Fuzz(fuzz::Arguments),
     /// Test the Python package inside of the programs that it has adapters for, with a small model. The first
     /// run downloads some 3 GB.
     Hosts(hosts::Arguments),
@@ -101,11 +107,16 @@ enum Task {
         #[arg(long)]
         no_verify: bool,
     },
+    /// Build the documentation site into target/site.
+    Site(site::Arguments),
     /// Run every test: Rust's, then the Python package's in a virtual environment under target/.
     Test {
         /// Take three times as many random cases, as `.ci/run` does.
         #[arg(long)]
         long: bool,
+        /// Run only the tests of the Python package, with the `python3` on the path.
+        #[arg(long, conflicts_with = "long")]
+        python: bool,
     },
     /// Check the layering of the crates, circles of files, where methods are, the module heads and the file
     /// lengths, the paths that pages and comments name, and that no crate has become heavier.
@@ -135,12 +146,14 @@ fn run(task: Task) -> anyhow::Result<()> {
         Task::Bench(bench) => bench::run_bench(&bench),
         Task::Conformance { folder, misses } => conformance::run_conformance(&folder, misses),
         Task::Experiment { arguments } => experiment::run_experiment(&arguments),
+        Task::Fuzz(arguments) => fuzz::run_fuzz(&arguments),
         Task::Hosts(arguments) => hosts::run_hosts(&arguments),
         Task::Papers { arguments } => experiment::run_papers(&arguments),
         Task::Research(Research::Check) => experiment::check_research(),
         Task::Lint => lint::run_all(),
         Task::Release { dry_run: _, no_verify } => release::dry_run(!no_verify),
-        Task::Test { long } => test::run_all(long),
+        Task::Site(arguments) => site::run_site(&arguments),
+        Task::Test { long, python } => test::run_all(long, python),
         Task::Tidy => tidy::run(),
         Task::Weigh => weight::weigh(&tidy::sources()?),
     }

@@ -1,5 +1,5 @@
 //! `cargo xtask test`: every test, with few random cases; `--long`: with three times as many, as `.ci/run`
-//! does.
+//! does; `--python`: only those of the Python package.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -17,11 +17,11 @@ const SKIPPED: &str = "MASKWRIGHT_SKIPPED";
 /// The variable that asks for all random cases (`maskwright_oracle::cases`).
 const LONG: &str = "MASKWRIGHT_LONG";
 
-/// Runs all Rust tests, then all Python tests.
+/// Runs all Rust tests, unless the Python package alone is asked for, then all Python tests.
 ///
 /// The random cases are the same each time, unless [`SEED`] is set: what fails here has to do with the change
 /// at hand. New cases are what `cargo test` and the campaigns (CONTRIBUTING.md) are for.
-pub(crate) fn run_all(is_long: bool) -> anyhow::Result<()> {
+pub(crate) fn run_all(is_long: bool, is_python: bool) -> anyhow::Result<()> {
     let mut tests = cargo();
     if is_long {
         tests.env(LONG, "1");
@@ -34,7 +34,9 @@ pub(crate) fn run_all(is_long: bool) -> anyhow::Result<()> {
     if skipped.exists() {
         std::fs::remove_file(&skipped)?;
     }
-    run(tests.args(["test", "--workspace", "--exclude", "maskwright-python"]).env(SKIPPED, &skipped))?;
+    if !is_python {
+        run(tests.args(["test", "--workspace", "--exclude", "maskwright-python"]).env(SKIPPED, &skipped))?;
+    }
     let python = python_env::with_package()?;
     run(Command::new(python).args(["-m", "pytest", "python/tests", "-q"]).env(SKIPPED, &skipped))?;
     report_skipped(&std::fs::read_to_string(&skipped).unwrap_or_default());

@@ -122,6 +122,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &[]),
+    ("maskwright-fuzz", &["maskwright", "maskwright-oracle", "maskwright-vocabulary"]),
     // Of research/, which nothing of the above may depend on.
     (
         "maskwright-truncproof",
@@ -150,7 +151,7 @@ const ENCODERS: [&str; 2] = ["tokenizers", "tiktoken-rs"];
 const ONE_VERSION: [&str; 2] = ["fancy-regex", "hashbrown"];
 
 /// The manifests of the workspaces.
-const WORKSPACES: [&str; 2] = ["Cargo.toml", "research/Cargo.toml"];
+const WORKSPACES: [&str; 3] = ["Cargo.toml", "fuzz/Cargo.toml", "research/Cargo.toml"];
 
 /// What the manifest of a published crate says.
 const FIELDS: [&str; 6] = ["description", "license", "repository", "readme", "keywords", "categories"];
@@ -281,7 +282,7 @@ fn check_layers(packages: &[Value], findings: &mut Vec<String>) {
 pub(crate) fn sources() -> anyhow::Result<Vec<(String, String)>> {
     let root = root();
     let mut files = Vec::new();
-    for folder in ["crates", "js", "python", "research", "xtask"] {
+    for folder in ["crates", "fuzz", "js", "python", "research", "xtask"] {
         collect_sources(&root.join(folder), "rs", &mut files)?;
     }
     let read = |file: PathBuf| {
