@@ -301,7 +301,7 @@ def likeliest(scheme):
         drawing.box(x - 34, y - 15, 68, 30, "good-back" if (layer, name) in best else "card", radius=15)
         drawing.text(x, y + 5, value, 14, "good" if (layer, name) in best else "text", anchor="middle", weight=600)
     drawing.text(16, 316, "In each bubble: the best product of probabilities so far. Of all paths into a state only the best is kept.", 13, "quiet")
-    drawing.text(16, 338, "a a is worth at most 0.01 × 0.5 × 0.6 = 0.003, and a known text has 0.024: it can be dropped.", 13, "quiet")
+    drawing.text(16, 338, "The path a a is worth at most 0.01 × 0.5 × 0.6 = 0.003, and a known text has 0.024: it can be dropped.", 13, "quiet")
     return drawing
 
 
