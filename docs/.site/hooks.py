@@ -19,6 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "https://github.com/maskwright/maskwright"
 PACKAGE = ROOT / "python" / "python" / "maskwright"
+#: Long pages that have every word, and that nobody looks words up for.
+SELDOM_MEANT = ["papers.md", "structural-tags-compared.md", "api-changes.md", "performance.md", "versioning.md"]
 log = logging.getLogger("mkdocs.hooks.maskwright")
 
 
@@ -47,7 +49,10 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     inside = {file.src_uri for file in files}
     text = outside_of_code(lambda line: to_repository(line, page.file.src_uri, inside), with_reference(markdown))
-    return as_python_markdown(with_pictures(text))
+    if page.file.src_uri in SELDOM_MEANT:
+        page.meta["search"] = {"boost": 0.3}
+    # Prompts are not selected with an example.
+    return as_python_markdown(with_pictures(text)).replace("```python\n>>>", "```pycon\n>>>")
 
 
 def slug(heading: str) -> str:

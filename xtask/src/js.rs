@@ -25,14 +25,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run_js(arguments: &Arguments) -> anyhow::Result<()> {
     let js = root().join("js");
     let wasm = build()?;
-    // What a program of npm may do when it is installed is not asked for.
-    run(Command::new("npm").current_dir(&js).args(["--prefix"]).arg(&js).args([
-        "install",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-package-lock",
-    ]))?;
+    install()?;
     let optimised = wasm.with_extension("small");
     let mut optimiser = Command::new(js.join("node_modules/.bin/wasm-opt"));
     run(optimiser.arg("-Oz").arg(&wasm).arg("-o").arg(&optimised))?;
@@ -56,7 +49,20 @@ pub(crate) fn run_browser() -> anyhow::Result<()> {
         run_js(&Arguments::default())?;
     }
     assemble(&[])?;
-    run(Command::new("node").arg("--test").arg(root().join("js/browser/playground.test.mjs")))
+    test_in_browser("playground.test.mjs")
+}
+
+/// Runs a test of `js/browser` in headless Chromium.
+pub(crate) fn test_in_browser(name: &str) -> anyhow::Result<()> {
+    install()?;
+    run(Command::new("node").arg("--test").arg(root().join("js/browser").join(name)))
+}
+
+/// The packages of npm that build and test. What a program among them may do when it is installed is not
+/// asked for.
+fn install() -> anyhow::Result<()> {
+    let options = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"];
+    run(Command::new("npm").arg("--prefix").arg(root().join("js")).args(options))
 }
 
 /// Puts the playground together, with its own vocabulary and those of `tokenizers`: a folder for any server
