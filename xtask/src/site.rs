@@ -26,7 +26,8 @@ pub(crate) fn run_site(arguments: &Arguments) -> anyhow::Result<()> {
     let environment = Environment::with("site-env", &["-r", "docs/.site/requirements.txt"])?;
     let mut mkdocs = Command::new(environment.python());
     // Links that lead nowhere are errors (`strict` in mkdocs.yml), but not while one writes.
-    mkdocs.args(["-m", "mkdocs"]).args(if arguments.serve { &["serve", "--no-strict"][..] } else { &["build"] });
+    let task: &[&str] = if arguments.serve { &["serve", "--no-strict"] } else { &["build"] };
+    mkdocs.args(["-m", "mkdocs"]).args(task);
     // A note of Material's about its successor.
     run(mkdocs.env("NO_MKDOCS_2_WARNING", "1"))?;
     let site = root().join("target/site");
