@@ -22,8 +22,8 @@ SCHEMA = {
     "additionalProperties": False,
 }
 # What the stand-in likes: a text with an age that is no number, and a city that is not in the list.
-WANTED = '{"name": "Ada", "age": "36", "city": "Paris"}'
-KNOWN = '{"name": "Ada'  # the beginning is given
+WANTED = '{"name":"Ada","age":"36","city":"Paris"}'
+KNOWN = '{"name":"Ada'  # the beginning is given
 
 
 class StandIn:
@@ -63,7 +63,7 @@ class Masked:
 def main():
     arguments = stand_in.parser(__doc__).parse_args()
     model = Masked(arguments.model) if arguments.model else StandIn()
-    grammar = maskwright.Compiler(model.tokenizer).compile_json_schema(SCHEMA)
+    grammar = maskwright.Compiler(model.tokenizer).compile_json_schema(SCHEMA, whitespace="compact")
     known = model.tokenizer.encode(KNOWN)
     positions = known + [None] * (model.n_positions - len(known))
     canvas = maskwright.Canvas(grammar, positions, mask_id=model.mask_id)

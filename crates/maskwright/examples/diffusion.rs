@@ -7,11 +7,12 @@
 mod stand_in;
 
 use maskwright::infill::{CanvasConfig, Verdict};
+use maskwright::json_schema::{SchemaConfig, Whitespace};
 use maskwright::{Canvas, CompileOptions, Compiler, Error, GrammarSource, TokenId, mask_words};
 use stand_in::{BLANK, END, noise};
 
 /// What the model likes at each position: the age is no number, and the city not one of the list.
-const WANTED: &str = r#"{"name": "Ada", "age": "36", "city": "Paris"}"#;
+const WANTED: &str = r#"{"name":"Ada","age":"36","city":"Paris"}"#;
 
 const SCHEMA: &str = r#"{
     "type": "object",
@@ -52,11 +53,13 @@ fn choose(canvas: &mut Canvas, at: usize, row: &[f32]) -> Result<TokenId, Error>
 /// Fills a canvas of which the first positions are known.
 pub fn main() -> Result<(), Error> {
     let tokenizer = stand_in::bytes()?;
-    let source = GrammarSource::json_schema(SCHEMA, Default::default());
+    let mut style = SchemaConfig::default();
+    style.whitespace = Whitespace::Compact;
+    let source = GrammarSource::json_schema(SCHEMA, style);
     let options = CompileOptions::default();
     let grammar = Compiler::new(&tokenizer).compile(&source, &options)?;
 
-    let known = tokenizer.encode(r#"{"name": "Ada"#)?;
+    let known = tokenizer.encode(r#"{"name":"Ada"#)?;
     let mut positions = vec![None; WANTED.len()];
     for (position, id) in positions.iter_mut().zip(known) {
         *position = Some(id);
@@ -82,7 +85,7 @@ pub fn main() -> Result<(), Error> {
     let ids: Vec<TokenId> = canvas.positions().iter().flatten().copied().collect();
     let text = tokenizer.decode(&ids);
     println!("{}", String::from_utf8_lossy(&text));
-    assert!(text.starts_with(br#"{"name": "Ada"#));
+    assert!(text.starts_with(br#"{"name":"Ada"#));
     assert!(grammar.check(&text, &Default::default())?.is_valid);
     Ok(())
 }
