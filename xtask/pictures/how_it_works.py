@@ -57,11 +57,11 @@ def rows(scheme):
     drawing.box(262, 44, 306, 226, "card")
     drawing.text(276, 68, "One row, made once:", 15, weight=600)
     drawing.mono(556 - 7 * ADVANCE * 15, 68, '[a-z]*"', 15, weight=600)
-    drawing.text(276, 98, "inside: 10,382 tokens, allowed anyway", 14, "good", weight=600)
+    drawing.text(276, 98, "inside: 10,382 tokens, allowed", 14, "good", weight=600)
     x = 276
     for token in ["n", "ab", "the", "ing", '"']:
         x = chip(drawing, x, 124, token, colour="good") + 6
-    drawing.text(276, 160, "exits: 44 tokens, by what comes next", 14, weight=600)
+    drawing.text(276, 160, "exits: 44 tokens, by what follows", 14, weight=600)
     for i, (token, rest) in enumerate([('"}', "}"), ('",', ","), ('","', ',"'), ('"]', "]"), ('":', ":"), ('"><', "><")]):
         x, y = 276 + 100 * (i % 3), 188 + 30 * (i // 3)
         end = chip(drawing, x, y, token)
@@ -78,7 +78,7 @@ def rows(scheme):
             x = chip(drawing, x, y + 77, token, "good-back", "good", line=None) + 6
         drawing.text(834, y + 77, f"= {total}", 15, anchor="end", weight=600)
     drawing.text(16, 28, "Text so far", 14, "quiet", weight=600)
-    drawing.text(262, 28, "What the terminal says about the vocabulary", 14, "quiet", weight=600)
+    drawing.text(262, 28, "What the terminal says of tokens", 14, "quiet", weight=600)
     drawing.text(602, 28, "What the rules let through", 14, "quiet", weight=600)
     drawing.text(16, 298, "The row knows the terminal and the vocabulary, and no grammar: all grammars of a compiler share it.", 13, "quiet")
     return drawing
@@ -119,7 +119,7 @@ def configurations(scheme):
     drawing.text(530, 163, "name is a terminal, [a-z]+.", 13, "quiet")
 
     drawing.text(16, 226, "Five threads after", 14, "quiet", weight=600)
-    drawing.mono(144, 226, "[f(g", 15, weight=600)
+    drawing.mono(168, 226, "[f(g", 15, weight=600)
     drawing.text(470, 226, "The stack that they share", 14, "quiet", weight=600)
     drawing.box(14, 238, 424, 200, "card")
     for x, heading in [(26, "terminal"), (126, "what is left of it"), (282, "then state"), (384, "stack")]:
@@ -244,10 +244,10 @@ def infilling(scheme):
         "stays )). The search proposes (( ( x) )). The judge accepts it, so the answer is yes.",
     )
     drawing.text(16, 28, "May", 14, "quiet", weight=600)
-    drawing.mono(50, 28, "((", 15, weight=600)
-    drawing.text(74, 28, "stand at position 0 of", 14, "quiet", weight=600)
-    drawing.mono(222, 28, "? ? ? ?", 15, weight=600)
-    drawing.text(290, 28, "?", 14, "quiet", weight=600)
+    drawing.mono(58, 28, "((", 15, weight=600)
+    drawing.text(84, 28, "stand at position 0 of", 14, "quiet", weight=600)
+    drawing.mono(268, 28, "? ? ? ?", 15, weight=600)
+    drawing.text(336, 28, "?", 14, "quiet", weight=600)
     steps = [
         (14, 44, "1  The witness so far", ["(", "(", "x", "))"], (), None, "proves that the canvas is possible", "quiet"),
         (440, 44, "2  Exchange", ["((", "(", "x", "))"], (), 0, "✗  the judge: a bracket stays open", "bad"),
