@@ -193,7 +193,7 @@ fn the_loop_of_the_guide() {
     else {
         return skipped("guide.c", "cc");
     };
-    let schema = r#"{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"],
+    let schema = r#"{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"],
         "additionalProperties": false}"#;
     let printed = support::output(Command::new(program).arg(schema).current_dir(&folder));
     assert_eq!(printed, r#"{"age":0}"#);
