@@ -81,7 +81,7 @@ class PageRunner:
             except BlockError:
                 raise
             except (Exception, SystemExit) as error:
-                raise BlockError(f"{block.place}: {printed.getvalue()}\n{type(error).__name__}: {error}") from error
+                raise BlockError(f"{block.place}: {type(error).__name__}: {error}\n{printed.getvalue()}") from error
         self.printed = printed.getvalue()
 
     def _exec(self, block):
@@ -93,7 +93,7 @@ class PageRunner:
         example.globs, said = self.names, []
         failed = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.append, clear_globs=False).failed
         if failed:
-            raise BlockError("".join(said))
+            raise BlockError(f"{block.place}:\n{''.join(said)}")
 
     def _sh(self, block):
         if sys.platform == "win32" or not PROGRAM.exists():

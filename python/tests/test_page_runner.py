@@ -24,7 +24,7 @@ FAULTY = {
 
 #: Blocks that fail, and what is said of them.
 FAILING = {
-    "```python\nassert 1 == 2\n```": "page.md:1: \nAssertionError",
+    "```python\nassert 1 == 2\n```": "page.md:1: AssertionError",
     "```python\n>>> 1\n2\n```": "Expected:\n    2\nGot:\n    1",
     "```python\na = 1\n```\n\n```python\nprint(a, b)\n```": "name 'b' is not defined",
     "```python\nprint(1)\n```\n\n<!-- output -->\n```text\n2\n```": "expected\n2\nbut it is\n1",
