@@ -629,6 +629,32 @@ pub(crate) struct CompiledGrammar {
 
 #[pymethods]
 impl CompiledGrammar {
+    /// What to tell a model in the prompt, so that it wants to write a text of this grammar: the schema in
+    /// short, the grammar, or the tools and how a call of them is written. It is in English.
+    ///
+    /// A mask only forbids: a model that was not told what is expected wants to write something else, and
+    /// writes worse texts. Where the model's chat template writes the tools into the prompt, leave them to
+    /// it.
+    ///
+    /// `example`: whether a short text that the grammar accepts follows. None leaves it out after a schema, a
+    /// pattern or choices, which say it all: a small model copies the values of an example.
+    ///
+    /// >>> tokenizer = maskwright.Tokenizer.from_tokens([bytes([byte]) for byte in range(256)])
+    /// >>> schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+    /// >>> print(maskwright.Compiler(tokenizer).compile_json_schema(schema).describe())
+    /// Answer only with JSON of this type:
+    /// <BLANKLINE>
+    /// {
+    ///   "age": integer
+    /// }
+    ///
+    /// Raises LimitError if a limit is reached.
+    #[pyo3(signature = (*, example=None))]
+    fn describe(&self, py: Python<'_>, example: Option<Flag>) -> PyResult<String> {
+        let has_example = example.map(|example| example.0);
+        stoppable(py, || self.grammar.describe(has_example))?.or_raise()
+    }
+
     /// For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a
     /// list of ReportEntry in the order of its text. Empty for other grammars, which are enforced entirely.
     /// Each access makes a new list. Notebooks show it as a table.

@@ -116,6 +116,12 @@ mod _maskwright {
         maskwright::tool_calls::tool_formats().map(|format| format.name).collect()
     }
 
+    /// The text of the schema that `supported_schema` gives.
+    #[pyfunction]
+    fn _supported_schema() -> &'static str {
+        maskwright::json_schema::SUPPORTED
+    }
+
     /// The formats whose chat templates have the marks that `template` has.
     #[pyfunction]
     fn formats_of_template(template: &str) -> Vec<&'static str> {

@@ -324,9 +324,10 @@ pub(crate) struct Generate {
     /// tokens
     #[arg(long, help_heading = "Prompt")]
     pub(crate) no_heal: bool,
-    /// Add the schema to the prompt, and that the answer shall be JSON that fits it
-    #[arg(long, help_heading = "Prompt")]
-    pub(crate) show_schema: bool,
+    /// Add to the prompt what the answer shall be: the schema in short, the grammar, or the tools and how they
+    /// are called
+    #[arg(long, visible_alias = "show-schema", help_heading = "Prompt")]
+    pub(crate) describe: bool,
     /// The most tokens to generate, the end included; under a grammar the text is complete within them
     #[arg(long, value_name = "N", default_value_t = 512, help_heading = "Decoding")]
     pub(crate) max_tokens: usize,
@@ -434,7 +435,8 @@ pub(crate) enum StrategyArgument {
     Smc,
 }
 
-/// Say whether a text is in the language, and if not, where it leaves it and what was expected there
+/// Check a text, and show where it goes wrong and what was expected there; or check a schema, and list what
+/// would not be enforced
 ///
 /// The verdict goes to standard error and into the exit code. If the grammar has no place for the line end at
 /// the end of the file, it is ignored.
@@ -447,6 +449,13 @@ pub(crate) struct Check {
     /// The text itself
     #[arg(long, short, value_name = "TEXT", conflicts_with = "file", allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
+    /// Check this JSON Schema instead of a text: which keywords would not be enforced, and why. A file, `-`
+    /// (standard input), or the schema itself
+    #[arg(
+        long, value_name = "FILE|-|JSON", help_heading = "JSON Schema",
+        conflicts_with_all = ["grammar", "text", "file", "tokenizer", "lenient"],
+    )]
+    pub(crate) schema: Option<JsonArgument>,
     #[command(flatten)]
     pub(crate) grammar: GrammarArguments,
     /// Check token by token with this tokenizer (tokenizer.json, .gguf, or a name such as o200k_base) instead

@@ -1,14 +1,21 @@
-//! `maskwright check`: is this text in the language, and if not, where does it leave it?
+//! `maskwright check`: is this text in the language, and if not, where does it leave it? And what of a schema
+//! would not be enforced?
 
-use maskwright::{Check, CheckConfig, CheckReason};
+use maskwright::json_schema::Status;
+use maskwright::{Check, CheckConfig, CheckReason, bindings};
 use serde_json::json;
 
 use crate::grammar::Source;
 use crate::outcome::{Outcome, print_json, say};
 use crate::{arguments, input, model};
 
-/// Checks a text.
-pub(crate) fn run(arguments: &arguments::Check) -> anyhow::Result<Outcome> {
+/// Checks a text or a schema.
+pub(crate) fn run(mut arguments: arguments::Check) -> anyhow::Result<Outcome> {
+    if arguments.schema.is_some() {
+        arguments.grammar.json_schema = arguments.schema.take();
+        arguments.grammar.lenient = true;
+        return check_schema(&arguments);
+    }
     let source = Source::require(&arguments.grammar)?;
     let file = arguments.file.as_deref();
     let (name, text) = input::read("text", "--text TEXT", arguments.text.as_deref(), file)?;
@@ -46,6 +53,21 @@ pub(crate) fn run(arguments: &arguments::Check) -> anyhow::Result<Outcome> {
         tell(&check, &name);
     }
     Ok(if check.is_valid { Outcome::Done } else { Outcome::Failed })
+}
+
+/// Checks a schema: which keywords would not be enforced.
+fn check_schema(arguments: &arguments::Check) -> anyhow::Result<Outcome> {
+    let source = Source::require(&arguments.grammar)?;
+    // This tells what is not enforced.
+    let grammar = source.compile(&model::byte_tokenizer()?, None)?;
+    let entries = grammar.report().into_iter().flat_map(|report| report.entries());
+    let n_left = entries.filter(|entry| matches!(entry.status, Status::NotEnforced { .. })).count();
+    if arguments.json {
+        print_json(&json!({"is_enforced": n_left == 0, "keywords": bindings::report(grammar.report())}))?;
+    } else if n_left == 0 {
+        say("every keyword is enforced");
+    }
+    Ok(if n_left == 0 { Outcome::Done } else { Outcome::Failed })
 }
 
 /// The verdict in words.

@@ -15,7 +15,7 @@ More: https://github.com/maskwright/maskwright";
 pub(crate) const GENERATE: &str = "\
 Examples:
   maskwright generate -p \"Is the sky blue?\" --choice yes no --strategy likeliest
-  maskwright generate -p \"Name a town in Norway.\" --show-schema \\
+  maskwright generate -p \"Name a town in Norway.\" --describe \\
     --json-schema '{\"type\": \"object\", \"additionalProperties\": false,
       \"properties\": {\"town\": {\"type\": \"string\", \"maxLength\": 20}},
       \"required\": [\"town\"]}'
@@ -29,7 +29,8 @@ Examples:
   maskwright check --regex '[0-9]{4}-[0-9]{2}' --text 2024-02
   echo '{\"age\": 200}' | maskwright check \\
     --json-schema '{\"properties\": {\"age\": {\"maximum\": 120}}}'    # exit code 1
-  echo 'def f(x): return x' | maskwright check --grammar python";
+  echo 'def f(x): return x' | maskwright check --grammar python
+  maskwright check --schema '{\"pattern\": \"(a)\\\\1\"}'                   # exit code 1";
 
 pub(crate) const MASK: &str = "\
 Examples:

@@ -37,10 +37,10 @@ pub(crate) fn run(arguments: &Generate) -> anyhow::Result<Outcome> {
     arguments.trace.as_deref().map_or(Ok(()), trace::check)?;
     let source = Source::read(&arguments.grammar)?;
     let mut prompt = prompt::read(arguments)?;
-    if arguments.show_schema {
-        let schema = source.as_ref().and_then(Source::schema_text);
-        let schema = schema.context("--show-schema needs a schema: --json-schema FILE")?;
-        prompt = format!("{prompt}\nAnswer with JSON that fits this schema: {}", schema.trim());
+    if arguments.describe {
+        let source =
+            source.as_ref().context("--describe needs a grammar: --json-schema FILE, for example")?;
+        prompt = format!("{prompt}\n\n{}", source.describe()?);
     }
     // Not before the prompt is read: until then Ctrl-C simply ends the program.
     let interrupt = Interrupt::watch()?;

@@ -20,8 +20,6 @@ use crate::outcome::{Outcome, note, warning};
 pub(crate) struct Source {
     source: GrammarSource,
     origin: Origin,
-    /// The text of a JSON Schema.
-    schema: Option<String>,
 }
 
 /// Where a source was read from, which messages say.
@@ -75,13 +73,13 @@ impl Source {
                 documents.add_folder(folder)?;
             }
             let (origin, text) = read_json(schema, "schema")?;
-            let source = GrammarSource::json_schema(&text, schema_config(arguments)?).documents(documents);
-            Some(Source { source: origin.of(source), origin, schema: Some(text) })
+            let source = GrammarSource::json_schema(text, schema_config(arguments)?).documents(documents);
+            Some(Source { source: origin.of(source), origin })
         } else if let Some(tag) = &arguments.structural_tag {
             let (origin, text) = read_json(tag, "structural tag")?;
             let source = GrammarSource::structural_tag(text, schema_config(arguments)?);
             let source = source.special_tokens_in_text(is_special);
-            Some(Source { source: origin.of(source), origin, schema: None })
+            Some(Source { source: origin.of(source), origin })
         } else if let Some(tools) = &arguments.tools {
             let (origin, text) = read_json(tools, "tools")?;
             let known = || tool_formats().map(|format| format.name).collect::<Vec<&str>>().join(", ");
@@ -92,7 +90,7 @@ impl Source {
             options.tool_choice = arguments.tool_choice.clone();
             options.reasoning = arguments.reasoning.into();
             let source = GrammarSource::tool_calls(text, options, schema_config(arguments)?);
-            Some(Source { source: origin.of(source), origin, schema: None })
+            Some(Source { source: origin.of(source), origin })
         } else if let Some(path) = &arguments.gbnf {
             let source = GrammarSource::gbnf(read_text(path)?).special_tokens_in_text(is_special);
             Some(Source::in_file(source, path))
@@ -134,11 +132,11 @@ impl Source {
     }
 
     fn in_file(source: GrammarSource, path: &Path) -> Source {
-        Source { source: source.file(path), origin: Origin::File(path.to_owned()), schema: None }
+        Source { source: source.file(path), origin: Origin::File(path.to_owned()) }
     }
 
     fn of_argument(source: GrammarSource) -> Source {
-        Source { source, origin: Origin::Argument, schema: None }
+        Source { source, origin: Origin::Argument }
     }
 
     /// As [`read`](Source::read), where there must be one.
@@ -157,9 +155,9 @@ impl Source {
         }
     }
 
-    /// The schema's text, if it is one.
-    pub(crate) fn schema_text(&self) -> Option<&str> {
-        self.schema.as_deref()
+    /// What to tell a model of it in a prompt.
+    pub(crate) fn describe(&self) -> anyhow::Result<String> {
+        self.source.describe(None).map_err(|error| self.origin.name(error))
     }
 
     /// Compiles for the tokens of `tokenizer`, and tells of keywords that are not enforced or probably

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     let result = match command {
         command if command.asks_for_tool_formats() => grammar::list_tool_formats(),
         Command::Generate(arguments) => generate::run(&arguments),
-        Command::Check(arguments) => check::run(&arguments),
+        Command::Check(arguments) => check::run(arguments),
         Command::Mask(arguments) => mask::run(&arguments),
         Command::Infill(arguments) => infill::run(&arguments),
         Command::Tokenize(arguments) => tokenize::run(&arguments),

@@ -28,7 +28,7 @@ fn usage() {
     refused(&["generate", "--regex", "a", "-p", "x", "--temperature", "-1"], &["temperature", "-1"]);
     refused(&["generate", "--regex", "a", "-p", "x", "--top-p", "2"], &["top_p", "at most 1"]);
     refused(&["generate", "--regex", "a", "-p", "x", "--strategy", "oracle"], &["greedy", "sample"]);
-    refused(&["generate", "--regex", "a", "-p", "x", "--show-schema"], &["--json-schema"]);
+    refused(&["generate", "-p", "x", "--describe"], &["--describe needs a grammar"]);
     refused(&["mask", "--regex", "a"], &["--tokenizer", "--model"]);
     refused(&["mask", "--regex", "a", "--tokenizer", "gpt2", "--explain", "50257"], &["no token 50257"]);
     refused(&["pull", "no-such-model"], &["no-such-model", "smollm2"]);

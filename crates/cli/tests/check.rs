@@ -231,3 +231,31 @@ fn structural_tags_and_special_tokens() {
     ];
     assert!(maskwright(&why).exits(0).stdout.contains("is allowed"));
 }
+
+#[test]
+fn a_schema_is_checked_without_a_text() {
+    let person = example("person.schema.json");
+    maskwright(&["check", "--schema", &person]).exits(0).says(&["every keyword is enforced"]);
+    let back = r#"{"properties": {"a": {"pattern": "(a)\\1"}}, "maxProperties": 2}"#;
+    let run = maskwright(&["check", "--schema", back]).exits(1);
+    let run = run.says(&["`pattern` at /properties/a is not enforced", "backreference"]);
+    assert_eq!(run.stdout, "");
+    let run = maskwright(&["check", "--schema", back, "--json"]).exits(1);
+    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(told["is_enforced"], false);
+    let keywords = told["keywords"].as_array().unwrap();
+    let of = |keyword: &str| keywords.iter().find(|entry| entry["keyword"] == keyword).unwrap();
+    assert_eq!(
+        (&of("pattern")["pointer"], &of("pattern")["status"]),
+        (&"/properties/a".into(), &"not enforced".into())
+    );
+    assert_eq!(of("maxProperties")["status"], "enforced");
+    maskwright_with(&["check", "--schema", "-"], "{\"type\": \"integer\"}").exits(0);
+    maskwright(&["check", "--schema", r#"{"type": "text"}"#]).exits(2).says(&["`type` at the root"]);
+    maskwright(&["check", "--schema", "no-such-file.json"]).exits(2).says(&["no-such-file.json"]);
+    for more in [["--text", "1"], ["--regex", "a"], ["--json-schema", "true"], ["--tokenizer", "gpt2"]] {
+        maskwright(&[&["check", "--schema", &person][..], &more].concat())
+            .exits(2)
+            .says(&["cannot be used with"]);
+    }
+}

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// How a schema is compiled.
 ///
+/// # Example: how JSON is written
+///
 /// ```
 /// # mod maskwright { pub use maskwright_json_schema as json_schema; }
 /// use maskwright::json_schema::{SchemaConfig, Whitespace};
@@ -79,6 +81,8 @@ pub enum Whitespace {
 
 /// How numbers are written.
 ///
+/// # Example: any spelling
+///
 /// ```
 /// # mod maskwright { pub use maskwright_json_schema as json_schema; }
 /// use maskwright::json_schema::{Numbers, SchemaConfig};
@@ -109,6 +113,8 @@ pub enum Numbers {
 /// Most styles are named after the models that write them, as in xgrammar's structural tags. With any but
 /// [`Json`](Style::Json) and [`Gemma`](Style::Gemma), the schema must have objects. The
 /// [crate's page](crate#arguments-in-elements) says what is written.
+///
+/// # Example: elements
 ///
 /// ```
 /// # mod maskwright { pub use maskwright_json_schema as json_schema; }

@@ -122,6 +122,10 @@ use crate::report::Step;
 use crate::report::remedy::with_remedy;
 use crate::strings::excluded::{Excluded, Surroundings};
 
+/// A JSON Schema of schemas that are enforced in full. There are three things that it cannot say: that each
+/// `$ref` leads to a schema, that some value is allowed, and that limits suffice.
+pub const SUPPORTED: &str = include_str!("supported.schema.json");
+
 /// A schema as a grammar, and what of it is enforced.
 ///
 /// ```

@@ -22,6 +22,8 @@ use crate::Error;
 /// Says which keywords of a schema are enforced. [`CompiledGrammar::report`](crate::CompiledGrammar::report)
 /// gives one.
 ///
+/// # Example: every keyword
+///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["\"", "a", "</s>"].map(|token| token.as_bytes().to_vec());
@@ -34,12 +36,282 @@ use crate::Error;
 /// assert!(report.is_complete(), "`x-hint` is an annotation");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Example: what is probably misspelt
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "maxLenght": 3}"#, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// for warning in grammar.report().expect("a schema has one").warnings() {
+///     assert!(warning.to_string().ends_with("did you mean `maxLength`?"));
+/// }
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 pub use maskwright_json_schema::Report;
-pub use maskwright_json_schema::{
-    Numbers, PropertyOrder, ReportEntry, SchemaConfig, SchemaLimits, Status, Style, Warning, Whitespace,
-};
+/// A keyword and what became of it: [`Report::entries`] lists them.
+///
+/// # Example: by JSON pointer
+///
+/// ```
+/// use maskwright::json_schema::Status;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = r#"{"properties": {"age": {"type": "integer", "minimum": 0}}}"#;
+/// let schema = GrammarSource::json_schema(schema, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// let of_age = |pointer: &str| pointer == "/properties/age";
+/// let mut entries = grammar.report().unwrap().entries().filter(|entry| of_age(&entry.pointer));
+/// assert!(entries.all(|entry| *entry.status == Status::Enforced));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: by tool
+///
+/// ```
+/// use maskwright::tool_calls::ToolCallOptions;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let tools = r#"[{"name": "now", "inputSchema": {"type": "object", "maxProperties": 0}}]"#;
+/// let source = GrammarSource::tool_calls(tools, ToolCallOptions::new("qwen_3"), Default::default());
+/// let grammar = compiler.compile(&source, &CompileOptions::default())?;
+/// assert!(grammar.report().unwrap().entries().all(|entry| entry.tool == Some("now")));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::ReportEntry;
+/// How a keyword is enforced, if it is.
+///
+/// # Example: by the grammar or by each session
+///
+/// ```
+/// use maskwright::json_schema::Status;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = r#"{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}"#;
+/// let schema = GrammarSource::json_schema(schema, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// let report = grammar.report().unwrap();
+/// let of = |keyword| report.entries().find(|entry| entry.keyword == keyword).map(|entry| entry.status);
+/// assert_eq!(of("type"), Some(&Status::Enforced));
+/// assert_eq!(of("uniqueItems"), Some(&Status::EnforcedBySession), "a matcher remembers the items");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: not at all, with the reason
+///
+/// ```
+/// use maskwright::json_schema::{SchemaConfig, Status};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.strict = false;
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "pattern": "(a)\\1"}"#, config);
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// let entry = grammar.report().unwrap().entries().find(|entry| entry.keyword == "pattern").unwrap();
+/// let Status::NotEnforced { reason } = entry.status else { panic!("no pattern has backreferences") };
+/// assert!(reason.contains("backreference"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Status;
+/// What has no effect in a schema: [`Report::warnings`] lists it.
+///
+/// # Example: a misspelt keyword
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "integer", "minium": 3}"#, Default::default());
+/// let warnings = compiler.compile(&schema, &CompileOptions::default())?.report().unwrap().warnings();
+/// assert_eq!((&*warnings[0].keyword, warnings[0].suggestion), ("minium", Some("minimum")));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: an unknown format
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "format": "datetime"}"#, Default::default());
+/// let warnings = compiler.compile(&schema, &CompileOptions::default())?.report().unwrap().warnings();
+/// assert_eq!(warnings[0].format.as_deref(), Some("datetime"));
+/// println!("{}", warnings[0]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Warning;
+/// The options of [`GrammarSource::json_schema`](crate::GrammarSource::json_schema).
+///
+/// # Example: not strict
+///
+/// ```
+/// use maskwright::json_schema::SchemaConfig;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = r#"{"type": "string", "pattern": "(a)\\1"}"#;
+/// let mut config = SchemaConfig::default();
+/// let strict = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default());
+/// assert_eq!(strict.unwrap_err().keyword(), Some("pattern"));
+/// config.strict = false;
+/// let grammar = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default())?;
+/// assert!(!grammar.report().unwrap().is_complete(), "the pattern is left out, and the report says so");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::SchemaConfig;
+/// Limits of [`SchemaConfig::limits`].
+///
+/// # Example: numbers of few digits
+///
+/// ```
+/// use maskwright::json_schema::SchemaConfig;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.limits.max_number_digits = Some(3);
+/// let schema = GrammarSource::json_schema(r#"{"type": "integer"}"#, config);
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// assert!(grammar.check(b"-123", &Default::default())?.is_valid);
+/// assert!(!grammar.check(b"1234", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: narrow indentation
+///
+/// ```
+/// use maskwright::json_schema::SchemaConfig;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.limits.max_indent = 4;
+/// let schema = GrammarSource::json_schema(r#"{"type": "array"}"#, config);
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// assert!(grammar.check(b"[\n    1\n]", &Default::default())?.is_valid);
+/// assert!(!grammar.check(b"[\n      1\n]", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::SchemaLimits;
+/// Where texts of a schema may have white space.
+///
+/// # Example: none, or as writers of JSON have it
+///
+/// ```
+/// use maskwright::json_schema::{SchemaConfig, Whitespace};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let allows = |whitespace, text: &str| {
+///     let mut config = SchemaConfig::default();
+///     config.whitespace = whitespace;
+///     let schema = GrammarSource::json_schema(r#"{"type": "array"}"#, config);
+///     let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+///     Ok::<_, maskwright::Error>(grammar.check(text.as_bytes(), &Default::default())?.is_valid)
+/// };
+/// assert!(allows(Whitespace::Compact, "[1,2]")? && !allows(Whitespace::Compact, "[1, 2]")?);
+/// assert!(allows(Whitespace::Flexible, "[1, 2]")? && !allows(Whitespace::Flexible, "[1 , 2]")?);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: all that JSON allows, or a little of it
+///
+/// ```
+/// use maskwright::json_schema::{SchemaConfig, Whitespace};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let allows = |whitespace, text: &str| {
+///     let mut config = SchemaConfig::default();
+///     config.whitespace = whitespace;
+///     let schema = GrammarSource::json_schema(r#"{"type": "array"}"#, config);
+///     let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+///     Ok::<_, maskwright::Error>(grammar.check(text.as_bytes(), &Default::default())?.is_valid)
+/// };
+/// assert!(allows(Whitespace::Any, " [ 1  , 2 ]\n")?);
+/// assert!(allows(Whitespace::AtMost(1), "[ 1 ,2]")? && !allows(Whitespace::AtMost(1), "[  1]")?);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Whitespace;
+/// The order of an object's members.
+///
+/// # Example: that of the schema
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = r#"{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "type": "object"}"#;
+/// let schema = GrammarSource::json_schema(schema, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// assert!(grammar.check(br#"{"a": 1, "b": 2}"#, &Default::default())?.is_valid);
+/// assert!(!grammar.check(br#"{"b": 2, "a": 1}"#, &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: any
+///
+/// ```
+/// use maskwright::json_schema::{PropertyOrder, SchemaConfig};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.property_order = PropertyOrder::Any;
+/// let schema = r#"{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "type": "object"}"#;
+/// let grammar = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default())?;
+/// assert!(grammar.check(br#"{"b": 2, "a": 1}"#, &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::PropertyOrder;
+/// The spellings of numbers.
+///
+/// # Example: one and a half million
+///
+/// ```
+/// use maskwright::json_schema::{Numbers, SchemaConfig};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// let plain = GrammarSource::json_schema(r#"{"type": "integer"}"#, config);
+/// let plain = compiler.compile(&plain, &CompileOptions::default())?;
+/// config.numbers = Numbers::Any;
+/// let any = GrammarSource::json_schema(r#"{"type": "integer"}"#, config);
+/// let any = compiler.compile(&any, &CompileOptions::default())?;
+/// assert!(plain.check(b"1500000", &Default::default())?.is_valid);
+/// assert!(!plain.check(b"1500000.0", &Default::default())?.is_valid);
+/// assert!(any.check(b"1500000.0", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Numbers;
+/// How an object is written: as JSON, or as models write arguments.
+///
+/// # Example: as Qwen writes them
+///
+/// ```
+/// use maskwright::json_schema::{SchemaConfig, Style};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.style = Style::QwenXml;
+/// let schema = r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#;
+/// let grammar = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default())?;
+/// assert!(grammar.check(b"<parameter=city>Rome</parameter>", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Style;
+pub use maskwright_json_schema::SUPPORTED;
 
 /// A JSON Schema as text. Made from text, or from a value, which keeps the order of its keys.
+///
+/// # Example: from text
+///
+/// ```
+/// use maskwright::GrammarSource;
+/// let schema = GrammarSource::json_schema(r#"{"type": "boolean"}"#, Default::default());
+/// assert!(schema.grammar(&Default::default()).is_ok());
+/// ```
+///
+/// # Example: from a value
+///
+/// ```
+/// use maskwright::GrammarSource;
+/// use serde_json::json;
+/// let schema = GrammarSource::json_schema(json!({"enum": [1, "two", null]}), Default::default());
+/// assert!(schema.grammar(&Default::default()).is_ok());
+/// ```
 #[derive(Clone, Debug)]
 pub struct SchemaText(pub(crate) String);
 
@@ -88,6 +360,8 @@ const MAX_FILES: usize = 4096;
 /// A document is found by the address it gives itself (`$id`), by the address it was given under, or by its
 /// file name.
 ///
+/// # Example: a document by its name
+///
 /// ```
 /// use maskwright::json_schema::SchemaDocuments;
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
@@ -98,6 +372,18 @@ const MAX_FILES: usize = 4096;
 /// let schema = GrammarSource::json_schema(r#"{"$ref": "name.json"}"#, Default::default()).documents(documents);
 /// let compiled = compiler.compile(&schema, &CompileOptions::default())?;
 /// assert!(Matcher::new(&compiled).accept_bytes(b"\"a\"")?);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: the files of a folder
+///
+/// ```no_run
+/// use maskwright::GrammarSource;
+/// use maskwright::json_schema::SchemaDocuments;
+/// let mut documents = SchemaDocuments::default();
+/// documents.add_folder("schemas".as_ref())?;
+/// let schema = r#"{"$ref": "address.json"}"#;
+/// let grammar = GrammarSource::json_schema(schema, Default::default()).documents(documents).grammar(&Default::default())?;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]

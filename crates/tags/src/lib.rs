@@ -58,8 +58,8 @@ use serde_json::Value;
 pub use error::TagError;
 pub use region::{Region, Regions};
 pub use tools::{
-    OnError, Reasons, ToolCallOptions, ToolFormat, compile_labelled_calls, compile_tool_calls,
-    formats_of_template, template_opens_reasoning, tool_call_tag, tool_formats,
+    CallableTool, OnError, Reasons, ToolCallOptions, ToolFormat, callable_tools, compile_labelled_calls,
+    compile_tool_calls, formats_of_template, template_opens_reasoning, tool_call_tag, tool_formats,
 };
 
 use crate::anchors::anchored;

@@ -78,6 +78,7 @@ from maskwright._maskwright import (
 )
 from maskwright._options import JsonOptions
 from maskwright._report import Report
+from maskwright._supported import Support, supported, supported_schema
 from maskwright._trace import Trace
 from maskwright._types import schema_from
 
@@ -110,6 +111,7 @@ __all__ = [
     "SchemaError",
     "SchemaWarning",
     "State",
+    "Support",
     "Template",
     "Tokenizer",
     "TokenizerError",
@@ -125,6 +127,8 @@ __all__ = [
     "partial",
     "schema_from",
     "stream_chunks",
+    "supported",
+    "supported_schema",
     "tool_formats",
 ]
 

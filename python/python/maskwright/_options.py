@@ -1,9 +1,24 @@
 """Options that several methods share, as a type."""
 
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 
-class JsonOptions(TypedDict, total=False):
+class WrittenJson(TypedDict, total=False):
+    """How JSON is written."""
+
+    property_order: Literal["schema", "any"]
+    whitespace: Literal["flexible", "compact", "any"]
+    max_whitespace: int | None
+    numbers: Literal["plain", "any"]
+
+
+class SupportOptions(WrittenJson, total=False):
+    """The options of `supported`."""
+
+    documents: dict[str, Any] | None
+
+
+class JsonOptions(WrittenJson, total=False):
     """How JSON is written, and what becomes of keywords that cannot be enforced: keyword arguments of `compile_json_schema`,
     `compile_structural_tag` and `compile_tool_calls`, of `compile` for a schema or type, and (but for `strict`) of `compile_lark`.
 
@@ -13,8 +28,4 @@ class JsonOptions(TypedDict, total=False):
     True
     """
 
-    property_order: Literal["schema", "any"]
-    whitespace: Literal["flexible", "compact", "any"]
-    max_whitespace: int | None
-    numbers: Literal["plain", "any"]
     strict: bool

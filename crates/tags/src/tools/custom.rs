@@ -21,7 +21,7 @@ use crate::needles::{free_text, overlaps};
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct TextGrammar {
     syntax: Syntax,
-    definition: String,
+    pub(crate) definition: String,
     /// Where the request has it.
     pub(crate) at: String,
 }

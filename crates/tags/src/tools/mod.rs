@@ -29,12 +29,24 @@ use crate::{CompiledTag, LabelledTag, TagError, compile_with};
 
 /// How a model calls tools.
 ///
+/// # Example: one call, which must be there
+///
 /// ```
 /// # mod maskwright { pub use maskwright_tags as tool_calls; }
 /// use maskwright::tool_calls::ToolCallOptions;
 /// let mut options = ToolCallOptions::new("qwen_3");
 /// options.tool_choice = "required".to_owned();
 /// options.is_parallel = false;
+/// ```
+///
+/// # Example: text, calls and reasoning
+///
+/// ```
+/// # mod maskwright { pub use maskwright_tags as tool_calls; }
+/// use maskwright::tool_calls::{Reasons, ToolCallOptions};
+/// let mut options = ToolCallOptions::new("qwen_3");
+/// assert!(options.tool_choice == "auto" && options.is_parallel && options.has_text);
+/// options.reasoning = Reasons::Maybe;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -112,6 +124,26 @@ pub enum OnError {
 }
 
 /// A format in which a family of models writes calls.
+///
+/// # Example: all of them
+///
+/// ```
+/// # mod maskwright { pub use maskwright_tags as tool_calls; }
+/// use maskwright::tool_calls::tool_formats;
+/// for format in tool_formats() {
+///     println!("{}: {}", format.name, format.models.join(", "));
+/// }
+/// assert!(tool_formats().iter().any(|format| format.name == "qwen_3"));
+/// ```
+///
+/// # Example: the one of a chat template
+///
+/// ```
+/// # mod maskwright { pub use maskwright_tags as tool_calls; }
+/// use maskwright::tool_calls::formats_of_template;
+/// let template = "{% for call in message.tool_calls %}[TOOL_CALLS]{{ call.name }}[ARGS]{{ call.arguments }}{% endfor %}";
+/// assert!(formats_of_template(template).contains(&"mistral_v13"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ToolFormat {
@@ -265,6 +297,44 @@ pub fn tool_call_tag(tools: &str, options: &ToolCallOptions) -> Result<Value, Ta
     let mut tag = layout::layout(family, &tools, choice.how, &options.for_choice(&choice))?;
     layout::name_owners(&mut tag, &tools);
     Ok(tag)
+}
+
+/// A tool that a model may call, for a prompt.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CallableTool {
+    /// Its name.
+    pub name: String,
+    /// What it is for, in the words of the request.
+    pub description: Option<String>,
+    /// A JSON Schema of its arguments; of a custom tool, of its text.
+    pub parameters: Value,
+    /// The grammar of a custom tool's text.
+    pub grammar: Option<String>,
+}
+
+/// The tools of a request that may be called; none if its choice is that none is.
+///
+/// # Errors
+/// As [`tool_call_tag`].
+pub fn callable_tools(tools: &str, options: &ToolCallOptions) -> Result<Vec<CallableTool>, TagError> {
+    let document = parse_json(tools, "tools").map_err(TagError::not_json)?;
+    let Request { mut tools, choice, .. } = read(tools, options).map_err(TagError::in_tools)?;
+    if choice.how == HowOften::Never {
+        tools.clear();
+    }
+    let description = |tool: &Tool| {
+        let places = ["/description", "/function/description", "/custom/description"];
+        let given = places.iter().find_map(|place| document.pointer(&format!("{}{place}", tool.at)));
+        given.and_then(Value::as_str).map(str::to_owned)
+    };
+    let callable = |tool: Tool| CallableTool {
+        description: description(&tool),
+        parameters: tool.schema(),
+        grammar: tool.grammar().map(|grammar| grammar.definition.clone()),
+        name: tool.name,
+    };
+    Ok(tools.into_iter().map(callable).collect())
 }
 
 /// A request, without the tools that were found to be at fault.
