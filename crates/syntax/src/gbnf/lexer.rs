@@ -143,12 +143,16 @@ impl<'a> Lexer<'a> {
                 Token::Name(&self.source[start..self.at])
             }
             _ => {
+                let shown = if next == '\'' { "'".to_owned() } else { next.escape_debug().to_string() };
                 let message = format!(
-                    "unexpected `{}`; a rule is made of names, \"literals\", [classes], `.`, <tokens>, `|`, groups and \
-                     repetitions",
-                    next.escape_debug()
+                    "unexpected `{shown}`; a rule is made of names, \"literals\", [classes], `.`, <tokens>, `|`, groups and \
+                     repetitions"
                 );
-                return Err(Fault::new(start..self.at, message));
+                let fault = Fault::new(start..self.at, message);
+                return Err(match next {
+                    '\'' => fault.with_hint("literals stand in double quotes: \"...\""),
+                    _ => fault,
+                });
             }
         };
         Ok((token, start..self.at))
