@@ -7,10 +7,9 @@ import pytest
 import torch
 from conftest import SMOLLM2, run_page
 from maskwright.integrations.transformers import LogitsProcessor
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
 from tool_parsers import parse
 from tool_parsers.checking import faults
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 #: Texts of each format.
 N_TEXTS = 10
