@@ -111,6 +111,8 @@ def _faults(block, before):
         yield "the block has no language: `text` is for output and drawings"
     elif not block.mark and block.language not in RUN | PARSED | {"text"}:
         yield f"nothing runs {block.language}: say `<!-- run by: COMMAND -->` or `<!-- shown: REASON -->` before it"
+    if block.state == "text" and block.text.startswith(("$ ", ">>> ")):
+        yield "it is code, with its output: use `sh` or `python`, and `<!-- output -->` before what it prints"
     if block.mark == "output" and (before is None or before.state in ("shown", "text")):
         yield "it is the output of nothing that is run"
     if block.mark == "run by":

@@ -7,6 +7,7 @@ from page_runner import PROGRAM, BlockError, run_page
 #: Blocks, and what is said of them before anything is run.
 FAULTY = {
     "```\na\n```": "the block has no language",
+    "```text\n$ ls\nfile\n```": "it is code, with its output",
     "```java\na\n```": "nothing runs java",
     "```sh\npip install maskwright\n```": "`pip` is not started in a test",
     "```sh\ncd js && FORCE=1 npm test\n```": "`npm` is not started in a test",
