@@ -5,6 +5,7 @@
 #[path = "../support/page.rs"]
 mod page;
 
+mod formats;
 mod notations;
 mod patterns;
 mod schemas;
