@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use crate::page::{self, Blocks, code, table};
 
 /// One token for each byte, and one that ends texts.
-fn compiler() -> Compiler {
+pub(crate) fn bytes() -> Tokenizer {
     let bytes = (0..=u8::MAX).map(|byte| vec![byte]);
     let tokens = bytes.chain([b"(end of text)".to_vec()]).collect();
-    Compiler::new(&Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap())
+    Tokenizer::from_tokens(tokens, &[TokenId(256)]).unwrap()
 }
 
 struct Format<'c> {
@@ -160,7 +160,7 @@ fn yes(is_so: bool) -> String {
 
 #[test]
 fn formats() {
-    let compiler = compiler();
+    let compiler = Compiler::new(&bytes());
     let mut rows = Vec::new();
     let mut messages = String::new();
     for described in tool_formats() {
@@ -210,7 +210,7 @@ fn formats() {
 /// Every alias is a name.
 #[test]
 fn other_names_are_taken() {
-    let compiler = compiler();
+    let compiler = Compiler::new(&bytes());
     for format in tool_formats() {
         for alias in format.aliases {
             let mut options = ToolCallOptions::new(alias.as_str());

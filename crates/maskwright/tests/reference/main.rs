@@ -6,6 +6,7 @@
 mod page;
 
 mod formats;
+mod limits;
 mod notations;
 mod patterns;
 mod schemas;
