@@ -138,6 +138,7 @@ def test_the_typed_program_runs(tmp_path, tokenizer, tokenizer_file):
     compiler = typing_names.compilers(tokenizer, tmp_path)
     grammars = typing_names.grammars(compiler, tmp_path)
     reports = [typing_names.report(grammar) for grammar in grammars]
+    assert typing_names.support() == "enforced in full"
     assert "/ type" not in reports[0] and reports[-1] == []
     assert len(typing_names.types(compiler, tmp_path)) == 20
     grammar = compiler.compile_regex("aaa*")

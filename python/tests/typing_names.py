@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Optional, assert_type
 import maskwright
 import numpy as np
 import numpy.typing as npt
-from maskwright import Check, CompiledGrammar, Compiler, Keyword, Matcher, Next, Report, ReportEntry, State, Tokenizer, Trace
+from maskwright import Check, CompiledGrammar, Compiler, Keyword, Matcher, Next, Report, ReportEntry, State, Support, Tokenizer, Trace
 from maskwright.integrations import diffusion, llama_cpp, outlines, transformers
 
 if TYPE_CHECKING:
@@ -174,11 +174,20 @@ def compilers(tokenizer: Tokenizer, folder: Path) -> Compiler:
     return Compiler(tokenizer, rows=folder / "rows")
 
 
+def support() -> str:
+    support: Support = maskwright.supported({"type": "integer"}, property_order="any", documents=None)
+    assert_type((bool(support), support.report, support.error), tuple[bool, Report, maskwright.Error | None])
+    assert_type(support.unenforced, list[ReportEntry])
+    assert_type(maskwright.supported_schema(), dict[str, Any])
+    return str(support)
+
+
 def report(grammar: CompiledGrammar) -> list[str]:
     assert_type(grammar.memory_usage(), int)
     assert_type(grammar.compiler.compile_choice(["a"]).to_llguidance(), str)
     assert_type(CompiledGrammar.deserialize(grammar.serialize(), grammar.compiler, cancel=None), CompiledGrammar)
     assert grammar.tokenizer is grammar.compiler.tokenizer
+    assert_type((grammar.describe(), grammar.describe(example=True)), tuple[str, str])
     report: Report = grammar.report
     entries: list[ReportEntry] = report
     for entry in entries:

@@ -250,7 +250,7 @@ fn a_schema_is_checked_without_a_text() {
         (&"/properties/a".into(), &"not enforced".into())
     );
     assert_eq!(of("maxProperties")["status"], "enforced");
-    maskwright_with(&["check", "--schema", "-"], "{\"type\": \"integer\"}").exits(0);
+    maskwright_with(&["check", "--schema", "-"], b"{\"type\": \"integer\"}").exits(0);
     maskwright(&["check", "--schema", r#"{"type": "text"}"#]).exits(2).says(&["`type` at the root"]);
     maskwright(&["check", "--schema", "no-such-file.json"]).exits(2).says(&["no-such-file.json"]);
     for more in [["--text", "1"], ["--regex", "a"], ["--json-schema", "true"], ["--tokenizer", "gpt2"]] {

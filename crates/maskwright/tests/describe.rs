@@ -78,7 +78,7 @@ fn every_format_of_tool_calls_shows_a_call() {
             );
             let message = grammar.parse(call.as_bytes()).unwrap();
             let name = if choice == "now" { "now" } else { "weather" };
-            assert_eq!(message.tool_calls[0].name, name, "{}: {text}", format.name);
+            assert_eq!(message.calls[0].name, name, "{}: {text}", format.name);
             assert_eq!(text.contains("weather: Of a city."), choice != "now", "{}: {text}", format.name);
         }
     }

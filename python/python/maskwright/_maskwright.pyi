@@ -662,6 +662,28 @@ class CompiledGrammar:
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer that masks are for."""
+    def describe(self, *, example: bool | None = None) -> str:
+        """What to tell a model in the prompt, so that it wants to write a text of this grammar: the schema in
+        short, the grammar, or the tools and how a call of them is written. It is in English.
+
+        A mask only forbids: a model that was not told what is expected wants to write something else, and
+        writes worse texts. Where the model's chat template writes the tools into the prompt, leave them to
+        it.
+
+        `example`: whether a short text that the grammar accepts follows. None leaves it out after a schema, a
+        pattern or choices, which say it all: a small model copies the values of an example.
+
+        >>> tokenizer = maskwright.Tokenizer.from_tokens([bytes([byte]) for byte in range(256)])
+        >>> schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+        >>> print(maskwright.Compiler(tokenizer).compile_json_schema(schema).describe())
+        Answer only with JSON of this type:
+        <BLANKLINE>
+        {
+          "age": integer
+        }
+
+        Raises LimitError if a limit is reached.
+        """
     def check(self, text: str | bytes, *, special_tokens: bool = False) -> Check:
         r"""Says how far a text (str or bytes) is in the language, and if it is not, where it leaves it, why, and
         what was expected there.
@@ -1539,6 +1561,8 @@ def likeliest_batch(
     """
 def tool_formats() -> list[str]:
     """The names of the formats in which `Compiler.compile_tool_calls` can write calls."""
+def _supported_schema() -> str:
+    """The text of the schema that `supported_schema` gives."""
 def formats_of_template(template: str) -> list[str]:
     """The formats whose chat templates have the marks that `template` has."""
 def template_opens_reasoning(format: str, template: str) -> bool:

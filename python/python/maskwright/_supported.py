@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
@@ -76,7 +75,12 @@ def supported_schema() -> dict[str, Any]:
     return schema
 
 
-@functools.cache
+#: A compiler for single bytes, made when it is first needed.
+_COMPILERS: list[Compiler] = []
+
+
 def _compiler() -> Compiler:
-    """A compiler for single bytes."""
-    return Compiler(Tokenizer.from_tokens([bytes([byte]) for byte in range(256)] + [b""], eos_token_ids=[256]))
+    if not _COMPILERS:
+        tokens = [bytes([byte]) for byte in range(256)] + [b""]
+        _COMPILERS.append(Compiler(Tokenizer.from_tokens(tokens, eos_token_ids=[256])))
+    return _COMPILERS[0]
