@@ -5,6 +5,7 @@
 #[path = "../support/page.rs"]
 mod page;
 
+mod errors;
 mod formats;
 mod limits;
 mod notations;
