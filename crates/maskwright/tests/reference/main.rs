@@ -5,6 +5,7 @@
 #[path = "../support/page.rs"]
 mod page;
 
+mod environment;
 mod errors;
 mod formats;
 mod limits;
