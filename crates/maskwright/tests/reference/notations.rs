@@ -232,6 +232,7 @@ fn lark() {
 #[test]
 fn signs_of_markdown_are_escaped() {
     assert_eq!(escaped("a|b <c>"), "a&#124;b &#60;c&#62;");
+    assert_eq!(escaped("a_b _c_ [d]\\"), "a_b \\_c\\_ \\[d\\]\\\\");
     assert_eq!(code("a|b"), "<code>a&#124;b</code>");
     assert_eq!(code(" `x`\n"), "`` ␣`x`⏎ ``");
     assert_eq!(prose("a *b* `c|d`"), "a *b* <code>c&#124;d</code>");

@@ -117,7 +117,11 @@ pub(crate) fn code(text: &str) -> String {
             (false, false) => format!("`{shown}`"),
         };
     }
-    format!("<code>{}</code>", escaped(&shown))
+    let escaped = shown.chars().map(|c| match c {
+        '|' | '<' | '>' | '&' | '*' | '_' | '[' | ']' | '\\' | '~' | '`' | '$' | '@' => entity(c),
+        c => c.to_string(),
+    });
+    format!("<code>{}</code>", escaped.collect::<String>())
 }
 
 /// The text with signs for what is not seen: line ends, tabs, blanks at the ends, control characters.
@@ -174,12 +178,21 @@ pub(crate) fn message(text: &str) -> String {
 
 /// Text with the signs escaped that mean something in Markdown.
 pub(crate) fn escaped(text: &str) -> String {
-    let escaped = text.chars().map(|c| match c {
-        '|' | '<' | '>' | '&' | '*' | '_' | '[' | ']' | '\\' | '~' | '`' | '$' | '@' | '#' => {
-            format!("&#{};", u32::from(c))
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let chars: Vec<char> = text.chars().collect();
+    let escaped = chars.iter().enumerate().map(|(at, &c)| match c {
+        // Within a word it means nothing.
+        '_' if is_word(at.checked_sub(1).map(|at| chars[at])) && is_word(chars.get(at + 1).copied()) => {
+            c.to_string()
         }
+        '*' | '_' | '[' | ']' | '\\' | '`' => format!("\\{c}"),
+        '|' | '<' | '>' | '&' | '~' | '$' | '@' => entity(c),
         '\n' => "<br>".to_owned(),
         c => c.to_string(),
     });
     escaped.collect()
+}
+
+fn entity(c: char) -> String {
+    format!("&#{};", u32::from(c))
 }
