@@ -8,8 +8,9 @@ use crate::commands::{root, run};
 /// What builds the package.
 pub(crate) const MATURIN: &str = "maturin>=1.9,<2";
 /// What the tests import, and what builds the package.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     MATURIN,
+    "lark>=1.3",
     "mlx[cpu]>=0.30; sys_platform == 'linux' and platform_machine == 'x86_64'",
     "mypy>=1.10",
     "numpy>=1.26",
