@@ -33,6 +33,8 @@ pub(crate) enum Host {
     Mlx,
     /// Generators of Outlines, over the other two.
     Outlines,
+    /// The code of other libraries that pages show beside ours.
+    Peers,
     /// Structural tags, each compiled and read by xgrammar as well.
     Xgrammar,
     /// vLLM's server on the CPU.
@@ -63,7 +65,7 @@ pub(crate) struct Arguments {
 
 /// Runs the tests of the hosts in `python/hosts`.
 pub(crate) fn run_hosts(arguments: &Arguments) -> anyhow::Result<()> {
-    let all = [Host::Transformers, Host::LlamaCpp, Host::Outlines, Host::Xgrammar];
+    let all = [Host::Transformers, Host::LlamaCpp, Host::Outlines, Host::Peers, Host::Xgrammar];
     let hosts = if arguments.hosts.is_empty() { &all[..] } else { &arguments.hosts };
     if hosts.contains(&Host::Xgrammar) {
         compare_structural_tags(if hosts.len() == 1 { &arguments.passed_on } else { &[] })?;
@@ -141,6 +143,7 @@ fn tests(host: Host) -> &'static [&'static str] {
         ],
         Host::LlamaCpp => &["python/hosts/test_llama_cpp.py", "python/hosts/test_same_prompt.py"],
         Host::Outlines => &["python/hosts/test_outlines.py"],
+        Host::Peers => &["python/hosts/test_peers.py"],
         Host::LlamaServer
         | Host::Browser
         | Host::Mlx
