@@ -222,22 +222,21 @@ def _is_whole(command):
 
 def run_page(page, folder, model=None):
     """Runs what the tests run of the blocks of a page. Returns what was lacking for some of them."""
-    runner, lacking, skipped = PageRunner(page, folder, model), [], False
+    runner, lacking, before = PageRunner(page, folder, model), [], "text"
     for block in blocks(page):
         outcome = block.state
         try:
-            if block.state in ("run", "parsed") and block.language != "rust":
-                skipped = False
+            if outcome == "output" and before != "run":
+                outcome = before
+            elif outcome in ("run", "parsed", "output") and block.language != "rust":
                 runner.run(block)
-            elif block.state == "output" and not skipped:
-                runner.run(block)
-            elif block.state in ("run by", "shown"):
-                skipped = True
+            elif outcome in ("run by", "shown"):
                 _check(runner, block)
         except Lacking as error:
-            outcome, skipped = "skipped", True
+            outcome = "skipped"
             lacking.append(f"{block.place}: {error}")
         OUTCOMES[outcome, block.language] += 1
+        before = before if block.mark == "output" else outcome
     return lacking
 
 

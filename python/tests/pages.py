@@ -113,7 +113,7 @@ def _faults(block, before):
         yield f"nothing runs {block.language}: say `<!-- run by: COMMAND -->` or `<!-- shown: REASON -->` before it"
     if block.state == "text" and block.text.startswith(("$ ", ">>> ")):
         yield "it is code, with its output: use `sh` or `python`, and `<!-- output -->` before what it prints"
-    if block.mark == "output" and (before is None or before.state in ("shown", "text")):
+    if block.mark == "output" and (before is None or before.state not in ("run", "run by")):
         yield "it is the output of nothing that is run"
     if block.mark == "run by":
         yield from _runs(block)
