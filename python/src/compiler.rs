@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::available_parallelism;
 
-use maskwright::tool_calls::{OnError, Reasons, ToolCallOptions};
 use maskwright::{CheckConfig, CompileOptions, Error, GrammarSource};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -25,6 +24,7 @@ use crate::report::ReportEntry;
 use crate::schema::{self, SchemaText, TagText};
 use crate::state::table;
 use crate::tokenizer::{Tokenizer, own_tokenizer};
+use crate::tools;
 use crate::work::detached;
 
 /// Compiles grammars for one tokenizer, and owns the caches that they share. It can be used from many
@@ -293,34 +293,11 @@ impl Compiler {
             &numbers,
         )?;
         config.strict = strict.0;
-        let module = this.py().import("maskwright._tools")?;
-        let (tools, tool_choice): (GrammarText, String) =
-            module.call_method1("request", (tools, tool_choice))?.extract()?;
-        let format = match format {
-            Some(format) => format.0,
-            None => module.call_method1("format_of", (&this.get().tokenizer,))?.extract()?,
-        };
-        let reasoning = module.call_method1("reasoning", (reasoning, &*format, &this.get().tokenizer))?;
-        let mut options = ToolCallOptions::new(format);
-        options.tool_choice = tool_choice;
+        let tokenizer = &this.get().tokenizer;
+        let (tools, mut options) = tools::request(tools, format, tool_choice, reasoning, tokenizer)?;
         options.is_parallel = parallel.0;
         options.has_text = text.0;
-        options.reasoning = match reasoning.extract()? {
-            "always" => Reasons::Always,
-            "auto" => Reasons::Maybe,
-            "open" => Reasons::Open,
-            _ => Reasons::Never,
-        };
-        options.on_error = match &*on_error {
-            "raise" => OnError::Raise,
-            "leave_out" => OnError::LeaveOut,
-            "any_json" => OnError::AnyJson,
-            other => {
-                let message =
-                    format!("on_error is {other:?}, expected \"raise\", \"leave_out\" or \"any_json\"");
-                return Err(invalid(message));
-            }
-        };
+        options.on_error = tools::on_error(&on_error)?;
         let source = tools.source(|tools| GrammarSource::tool_calls(tools, options, config));
         let compiled = Compiler::compile_source(this, cancel, &source)?;
         if let Some(report) = compiled.grammar.report() {
@@ -652,7 +629,7 @@ impl CompiledGrammar {
     #[pyo3(signature = (*, example=None))]
     fn describe(&self, py: Python<'_>, example: Option<Flag>) -> PyResult<String> {
         let has_example = example.map(|example| example.0);
-        stoppable(py, || self.grammar.describe(has_example))?.or_raise()
+        stoppable(py, || maskwright::describe(self.grammar.source(), has_example))?.or_raise()
     }
 
     /// For a JSON Schema, a structural tag or calls of tools: whether and how each keyword is enforced, as a

@@ -49,6 +49,7 @@ mod schema;
 mod search;
 mod state;
 mod tokenizer;
+mod tools;
 mod trace;
 mod trace_ask;
 mod work;

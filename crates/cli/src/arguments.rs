@@ -324,8 +324,8 @@ pub(crate) struct Generate {
     /// tokens
     #[arg(long, help_heading = "Prompt")]
     pub(crate) no_heal: bool,
-    /// Add to the prompt what the answer shall be: the schema in short, the grammar, or the tools and how they
-    /// are called
+    /// Add to the prompt what the answer shall be: the schema in short, the grammar, or the tools and how to
+    /// call them
     #[arg(long, visible_alias = "show-schema", help_heading = "Prompt")]
     pub(crate) describe: bool,
     /// The most tokens to generate, the end included; under a grammar the text is complete within them

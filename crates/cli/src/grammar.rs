@@ -157,7 +157,7 @@ impl Source {
 
     /// What to tell a model of it in a prompt.
     pub(crate) fn describe(&self) -> anyhow::Result<String> {
-        self.source.describe(None).map_err(|error| self.origin.name(error))
+        maskwright::describe(&self.source, None).map_err(|error| self.origin.name(error))
     }
 
     /// Compiles for the tokens of `tokenizer`, and tells of keywords that are not enforced or probably

@@ -26,6 +26,8 @@ use crate::{CompileOptions, Error, ErrorKind, GrammarSource, GrammarWarning, Lim
 /// Rejected: keeping the parsed grammar for the infiller. Most grammars are never infilled, and a copy of
 /// each would be part of every compilation; reading the source again takes as long as the first time, once.
 ///
+/// # Example: masks, and filling in
+///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["a", "b", "ab", "</s>"].map(|token| token.as_bytes().to_vec());
@@ -34,6 +36,19 @@ use crate::{CompileOptions, Error, ErrorKind, GrammarSource, GrammarWarning, Lim
 /// assert_eq!(grammar.matcher().mask()?.len(), 2);
 /// let mut canvas = grammar.canvas(&[None, Some(TokenId(0)), None])?;
 /// assert_eq!(canvas.complete()?, Some(vec![TokenId(2), TokenId(0), TokenId(1)]));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: whole texts
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let schema = GrammarSource::json_schema(r#"{"type": "array", "items": {"type": "integer"}}"#, Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&schema, &CompileOptions::default())?;
+/// assert!(grammar.check(b"[1, 2]", &Default::default())?.is_valid);
+/// assert_eq!(grammar.parse(b"[1, 2]")?.value.as_deref(), Some("[1,2]"));
+/// assert!(grammar.parse(b"[1, x]").is_err());
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub struct CompiledGrammar {

@@ -65,230 +65,10 @@ mod words;
 pub use check::{Check, CheckConfig, CheckReason};
 pub use compiled::CompiledGrammar;
 pub use compiler::{CompileOptions, Compiler};
+pub use describe::describe;
 pub use events::{Capture, Event, Events, Message, PathPart, ToolCall};
 pub use limits::Limits;
 pub use maskwright_automata::CancelToken;
-/// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.
-///
-/// # Example: tokens and masks
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
-/// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
-/// let grammar = compiler.compile(&GrammarSource::choice(["ab"]), &CompileOptions::default())?;
-/// let mut matcher = grammar.matcher();
-/// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(0)]);
-/// assert!(matcher.accept_token(TokenId(0))?);
-/// assert!(!matcher.accept_token(TokenId(0))?, "refused, and nothing changed");
-/// assert!(matcher.accept_token(TokenId(1))? && matcher.is_accepting());
-/// assert!(matcher.accept_token(TokenId(2))? && matcher.is_terminated());
-/// matcher.rollback(2)?;
-/// assert!(!matcher.is_accepting());
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: forced text, and the way to the end
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
-/// let tokens = ["yes", "no", "n", "o", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(4)])?);
-/// let grammar = compiler.compile(&GrammarSource::choice(["yes", "no"]), &CompileOptions::default())?;
-/// let mut matcher = grammar.matcher();
-/// assert!(matcher.accept_bytes(b"n")?);
-/// assert_eq!(matcher.forced_bytes()?, b"o");
-/// assert_eq!(matcher.fork().finish()?, [3, 4].map(TokenId));
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::Matcher;
-/// What the engine makes of a grammar and a text, for debugging.
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let tokens = ["1", "23", "x"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[])?);
-/// let grammar = compiler.compile(&GrammarSource::regex("[0-9]+"), &CompileOptions::default())?;
-/// assert_eq!(grammar.inspect_rules(100).len(), 1);
-/// let rows = grammar.matcher().inspect_rows()?;
-/// assert_eq!(rows[0].n_inside, Some(2), "1 and 23 are digits alone");
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::inspect;
-/// The options of a [`Matcher`], for [`CompiledGrammar::matcher_with`].
-///
-/// # Example: complete within a number of tokens
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherConfig, TokenId, Tokenizer};
-/// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
-/// let grammar = compiler.compile(&GrammarSource::regex("a*b"), &CompileOptions::default())?;
-/// let mut matcher = grammar.matcher_with(&MatcherConfig::with_max_tokens(3))?;
-/// assert!(matcher.accept_token(TokenId(0))?);
-/// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(1)], "`b` and the end still fit");
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::MatcherConfig;
-/// How complete a mask is: [`Matcher::fill_mask`] returns it.
-///
-/// # Example: all of them
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, MaskStatus, Tokenizer, mask_words};
-/// let tokenizer = Tokenizer::from_tokens(vec![b"a".to_vec(), b"b".to_vec()], &[])?;
-/// let grammar = Compiler::new(&tokenizer).compile(&GrammarSource::regex("a*"), &CompileOptions::default())?;
-/// let mut mask = vec![0; mask_words(tokenizer.n_vocab())];
-/// assert_eq!(grammar.matcher().fill_mask(&mut mask)?, MaskStatus::Exact);
-/// assert_eq!(mask, [0b01]);
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: those that were found with little work
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, MaskStatus, MatcherConfig, Tokenizer};
-/// let tokens = (0..20_000).map(|n| n.to_string().into_bytes()).collect();
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[])?);
-/// let grammar = compiler.compile(&GrammarSource::regex("([0-9]{3})*7"), &CompileOptions::default())?;
-/// let mut config = MatcherConfig::default();
-/// config.mask_work = Some(10);
-/// let mut matcher = grammar.matcher_with(&config)?;
-/// let mask = matcher.mask()?;
-/// assert!(matcher.mask_status() == MaskStatus::Bound && !mask.is_empty(), "each of its tokens is allowed");
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::MaskStatus;
-/// A token or a run of bytes: [`Matcher::steps`] lists those of a text.
-///
-/// # Example: the steps of a text
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherStep, TokenId, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(vec![b"a".to_vec()], &[])?);
-/// let mut matcher = compiler.compile(&GrammarSource::regex("a*"), &CompileOptions::default())?.matcher();
-/// assert!(matcher.accept_token(TokenId(0))? && matcher.accept_bytes(b"aa")?);
-/// assert_eq!(matcher.steps(), [MatcherStep::Token(TokenId(0)), MatcherStep::Bytes((*b"aa").into())]);
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: the same text again
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherStep, TokenId, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(vec![b"a".to_vec()], &[])?);
-/// let grammar = compiler.compile(&GrammarSource::regex("a*"), &CompileOptions::default())?;
-/// let (mut first, mut second) = (grammar.matcher(), grammar.matcher());
-/// assert!(first.accept_token(TokenId(0))? && first.accept_bytes(b"aa")?);
-/// for step in first.steps() {
-///     let is_taken = match step {
-///         MatcherStep::Token(token) => second.accept_token(token)?,
-///         MatcherStep::Bytes(bytes) => second.accept_bytes(&bytes)?,
-///     };
-///     assert!(is_taken);
-/// }
-/// assert_eq!(first.text(), second.text());
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::MatcherStep;
-/// The way from here to the end of a text: [`Matcher::tokens_to_finish`] measures it.
-///
-/// # Example: room for the rest of a text
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
-/// let tokens = ["[", "]", "1", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
-/// let list = GrammarSource::gbnf(r#"root ::= "[" (root | "1")* "]""#);
-/// let mut matcher = compiler.compile(&list, &CompileOptions::default())?.matcher();
-/// assert!(matcher.accept_bytes(b"[[[")?);
-/// assert_eq!(matcher.tokens_to_finish()?.n_tokens, 4, "three brackets and the end");
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::TokensToFinish;
-/// How sure a number of tokens is: [`TokensToFinish::status`].
-///
-/// # Example: the least
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenCountStatus, TokenId, Tokenizer};
-/// let tokens = ["a", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(1)])?);
-/// let grammar = compiler.compile(&GrammarSource::regex("aaa*"), &CompileOptions::default())?;
-/// let least = grammar.matcher().tokens_to_finish()?;
-/// assert_eq!((least.n_tokens, least.status), (3, TokenCountStatus::Exact));
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: enough in any case
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherConfig, TokenId, Tokenizer};
-/// let tokens = ["a", "ab", "b", "</s>"].map(|token| token.as_bytes().to_vec());
-/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
-/// let grammar = compiler.compile(&GrammarSource::regex("(aab)+"), &CompileOptions::default())?;
-/// // Whether it is the least or an upper bound, a text fits within so many tokens.
-/// let enough = grammar.matcher().tokens_to_finish()?.n_tokens;
-/// assert!(grammar.matcher_with(&MatcherConfig::with_max_tokens(enough)).is_ok());
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::TokenCountStatus;
-/// The place of a text in its grammar, in words: [`Matcher::state`] gives it.
-///
-/// # Example: within a JSON value
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let schema = r#"{"type": "object", "properties": {"age": {"type": "integer", "maximum": 130}}}"#;
-/// let schema = GrammarSource::json_schema(schema, Default::default());
-/// let mut matcher = compiler.compile(&schema, &CompileOptions::default())?.matcher();
-/// assert!(matcher.accept_bytes(br#"{"age": 1"#)?);
-/// let state = matcher.state()?;
-/// assert_eq!((state.path.as_deref(), state.is_complete), (Some("/age"), false));
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::MatcherState;
-/// What limits the value in progress: [`MatcherState::keywords`] lists them.
-///
-/// # Example: what limits a number
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let schema = GrammarSource::json_schema(r#"{"type": "integer", "maximum": 130}"#, Default::default());
-/// let mut matcher = compiler.compile(&schema, &CompileOptions::default())?.matcher();
-/// assert!(matcher.accept_bytes(b"1")?);
-/// let keywords = matcher.state()?.keywords;
-/// assert!(keywords.iter().any(|keyword| keyword.name == "maximum" && keyword.value == "130"));
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::StateKeyword;
-/// A way to go on with a text: [`MatcherState::next`] lists them.
-///
-/// # Example: in words
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let grammar = compiler.compile(&GrammarSource::regex("[0-9]+ (cm|km)"), &CompileOptions::default())?;
-/// let next = grammar.matcher().state()?.next;
-/// assert_eq!(next[0].words, "a digit");
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: with examples
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let grammar = compiler.compile(&GrammarSource::choice(["left", "right"]), &CompileOptions::default())?;
-/// for next in grammar.matcher().state()?.next {
-///     println!("{}, such as {:?}", next.words, next.examples);
-/// }
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_engine::StateNext;
 /// The best text for the scores of a model: [`Matcher::likeliest`] and [`Canvas::likeliest`] find it.
 ///
 /// # Example: all positions at once
@@ -366,6 +146,132 @@ pub use maskwright_engine::LikeliestConfig;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub use maskwright_engine::LikeliestStatus;
+/// How complete a mask is: [`Matcher::fill_mask`] returns it.
+///
+/// # Example: all of them
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, MaskStatus, Tokenizer, mask_words};
+/// let tokenizer = Tokenizer::from_tokens(vec![b"a".to_vec(), b"b".to_vec()], &[])?;
+/// let grammar = Compiler::new(&tokenizer).compile(&GrammarSource::regex("a*"), &CompileOptions::default())?;
+/// let mut mask = vec![0; mask_words(tokenizer.n_vocab())];
+/// assert_eq!(grammar.matcher().fill_mask(&mut mask)?, MaskStatus::Exact);
+/// assert_eq!(mask, [0b01]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: those that were found with little work
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, MaskStatus, MatcherConfig, Tokenizer};
+/// let tokens = (0..20_000).map(|n| n.to_string().into_bytes()).collect();
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens, &[])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("([0-9]{3})*7"), &CompileOptions::default())?;
+/// let mut config = MatcherConfig::default();
+/// config.mask_work = Some(10);
+/// let mut matcher = grammar.matcher_with(&config)?;
+/// let mask = matcher.mask()?;
+/// assert!(matcher.mask_status() == MaskStatus::Bound && !mask.is_empty(), "each of its tokens is allowed");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::MaskStatus;
+/// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.
+///
+/// # Example: tokens and masks
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
+/// let grammar = compiler.compile(&GrammarSource::choice(["ab"]), &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(0)]);
+/// assert!(matcher.accept_token(TokenId(0))?);
+/// assert!(!matcher.accept_token(TokenId(0))?, "refused, and nothing changed");
+/// assert!(matcher.accept_token(TokenId(1))? && matcher.is_accepting());
+/// assert!(matcher.accept_token(TokenId(2))? && matcher.is_terminated());
+/// matcher.rollback(2)?;
+/// assert!(!matcher.is_accepting());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: forced text, and the way to the end
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["yes", "no", "n", "o", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(4)])?);
+/// let grammar = compiler.compile(&GrammarSource::choice(["yes", "no"]), &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert!(matcher.accept_bytes(b"n")?);
+/// assert_eq!(matcher.forced_bytes()?, b"o");
+/// assert_eq!(matcher.fork().finish()?, [3, 4].map(TokenId));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::Matcher;
+/// The options of a [`Matcher`], for [`CompiledGrammar::matcher_with`].
+///
+/// # Example: complete within a number of tokens
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherConfig, TokenId, Tokenizer};
+/// let tokens = ["a", "b", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(2)])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("a*b"), &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher_with(&MatcherConfig::with_max_tokens(3))?;
+/// assert!(matcher.accept_token(TokenId(0))?);
+/// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(1)], "`b` and the end still fit");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::MatcherConfig;
+/// The place of a text in its grammar, in words: [`Matcher::state`] gives it.
+///
+/// # Example: within a JSON value
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = r#"{"type": "object", "properties": {"age": {"type": "integer", "maximum": 130}}}"#;
+/// let schema = GrammarSource::json_schema(schema, Default::default());
+/// let mut matcher = compiler.compile(&schema, &CompileOptions::default())?.matcher();
+/// assert!(matcher.accept_bytes(br#"{"age": 1"#)?);
+/// let state = matcher.state()?;
+/// assert_eq!((state.path.as_deref(), state.is_complete), (Some("/age"), false));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::MatcherState;
+/// A token or a run of bytes: [`Matcher::steps`] lists those of a text.
+///
+/// # Example: the steps of a text
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherStep, TokenId, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(vec![b"a".to_vec()], &[])?);
+/// let mut matcher = compiler.compile(&GrammarSource::regex("a*"), &CompileOptions::default())?.matcher();
+/// assert!(matcher.accept_token(TokenId(0))? && matcher.accept_bytes(b"aa")?);
+/// assert_eq!(matcher.steps(), [MatcherStep::Token(TokenId(0)), MatcherStep::Bytes((*b"aa").into())]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: the same text again
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherStep, TokenId, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(vec![b"a".to_vec()], &[])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("a*"), &CompileOptions::default())?;
+/// let (mut first, mut second) = (grammar.matcher(), grammar.matcher());
+/// assert!(first.accept_token(TokenId(0))? && first.accept_bytes(b"aa")?);
+/// for step in first.steps() {
+///     let is_taken = match step {
+///         MatcherStep::Token(token) => second.accept_token(token)?,
+///         MatcherStep::Bytes(bytes) => second.accept_bytes(&bytes)?,
+///     };
+///     assert!(is_taken);
+/// }
+/// assert_eq!(first.text(), second.text());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::MatcherStep;
 /// The scores of a position, for [`Matcher::likeliest`] and [`Canvas::likeliest`].
 ///
 /// # Example: logits
@@ -394,6 +300,103 @@ pub use maskwright_engine::LikeliestStatus;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub use maskwright_engine::PositionScores;
+/// What limits the value in progress: [`MatcherState::keywords`] lists them.
+///
+/// # Example: what limits a number
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "integer", "maximum": 130}"#, Default::default());
+/// let mut matcher = compiler.compile(&schema, &CompileOptions::default())?.matcher();
+/// assert!(matcher.accept_bytes(b"1")?);
+/// let keywords = matcher.state()?.keywords;
+/// assert!(keywords.iter().any(|keyword| keyword.name == "maximum" && keyword.value == "130"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::StateKeyword;
+/// A way to go on with a text: [`MatcherState::next`] lists them.
+///
+/// # Example: in words
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("[0-9]+ (cm|km)"), &CompileOptions::default())?;
+/// let next = grammar.matcher().state()?.next;
+/// assert!(next[0].words.starts_with("a digit"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: with examples
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let grammar = compiler.compile(&GrammarSource::choice(["left", "right"]), &CompileOptions::default())?;
+/// for next in grammar.matcher().state()?.next {
+///     println!("{}, such as {:?}", next.words, next.examples);
+/// }
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::StateNext;
+/// How sure a number of tokens is: [`TokensToFinish::status`].
+///
+/// # Example: the least
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenCountStatus, TokenId, Tokenizer};
+/// let tokens = ["a", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(1)])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("aaa*"), &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert!(matcher.accept_bytes(b"aa")?);
+/// let least = matcher.tokens_to_finish()?;
+/// assert_eq!((least.n_tokens, least.status), (1, TokenCountStatus::Exact), "the end alone");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: enough in any case
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, MatcherConfig, TokenId, Tokenizer};
+/// let tokens = ["a", "ab", "b", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("(aab)+"), &CompileOptions::default())?;
+/// // Whether it is the least or an upper bound, a text fits within so many tokens.
+/// let enough = grammar.matcher().tokens_to_finish()?.n_tokens;
+/// assert!(grammar.matcher_with(&MatcherConfig::with_max_tokens(enough)).is_ok());
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::TokenCountStatus;
+/// The way from here to the end of a text: [`Matcher::tokens_to_finish`] measures it.
+///
+/// # Example: room for the rest of a text
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["[", "]", "1", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
+/// let list = GrammarSource::gbnf(r#"root ::= "[" (root | "1")* "]""#);
+/// let mut matcher = compiler.compile(&list, &CompileOptions::default())?.matcher();
+/// assert!(matcher.accept_bytes(b"[[[")?);
+/// assert_eq!(matcher.tokens_to_finish()?.n_tokens, 4, "three brackets and the end");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::TokensToFinish;
+/// What the engine makes of a grammar and a text, for debugging.
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokens = ["1", "23", "x"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("[0-9]+"), &CompileOptions::default())?;
+/// assert_eq!(grammar.inspect_rules(100).len(), 1);
+/// let rows = grammar.matcher().inspect_rows()?;
+/// assert_eq!(rows[0].n_inside, Some(2), "1 and 23 are digits alone");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_engine::inspect;
 /// What every call that can fail returns.
 ///
 /// # Example: where, and what to do

@@ -34,6 +34,8 @@ const NAMELESS: &str = "grammar.gbnf";
 
 /// What a grammar is compiled from, for [`Compiler::compile`](crate::Compiler::compile).
 ///
+/// # Example: the same language in four notations
+///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 /// let tokens = ["yes", "no", "1", "</s>"].map(|token| token.as_bytes().to_vec());

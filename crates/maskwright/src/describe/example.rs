@@ -5,8 +5,9 @@ use std::sync::Arc;
 use maskwright_json_schema::Style;
 use maskwright_tags::{Reasons, callable_tools};
 use maskwright_vocabulary::{TokenId, Tokenizer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json as value};
 
+use crate::describe::short::json;
 use crate::source::{GrammarSource, Notation};
 use crate::{CompileOptions, CompiledGrammar, Compiler, Error};
 
@@ -17,53 +18,43 @@ const MAX_SCHEMAS: usize = 500;
 /// For how many patterns a word is looked for.
 const MAX_PATTERNS: usize = 20;
 
-impl GrammarSource {
-    /// A text that the source allows: of a schema, all members with values of their types; else a shortest
-    /// one. `None` if it is empty, long, or not text.
-    pub(super) fn example(&self) -> Result<Option<String>, Error> {
-        let mut source = self.clone();
-        if let Notation::ToolCalls { options, .. } = &mut source.notation {
-            // A message with a call and nothing else.
-            if matches!(options.tool_choice.as_str(), "auto" | "any") {
-                options.tool_choice = "required".to_owned();
-            }
-            (options.reasoning, options.has_text) = (Reasons::Never, false);
+/// A text that a source allows: of a schema, all members with values of their types; else a shortest one.
+/// `None` if it is empty, long, or not text.
+pub(super) fn example(source: &GrammarSource) -> Result<Option<String>, Error> {
+    let mut source = source.clone();
+    if let Notation::ToolCalls { options, .. } = &mut source.notation {
+        // A message with a call and nothing else.
+        if matches!(options.tool_choice.as_str(), "auto" | "any") {
+            options.tool_choice = "required".to_owned();
         }
-        let grammar = source.compiled_for_bytes()?;
-        let is_text = |text: &String| {
-            grammar.check(text.as_bytes(), &Default::default()).is_ok_and(|check| check.is_valid)
-        };
-        let filled = match &source.notation {
-            Notation::JsonSchema { text, config } if config.style == Style::Json => {
-                let schema = super::json(text);
-                Some(Filler::fill(&schema).to_string())
-            }
-            Notation::ToolCalls { tools, options, .. } => {
-                let first = callable_tools(tools, options)?.into_iter().find(|tool| tool.grammar.is_none());
-                match first {
-                    Some(tool) => {
-                        let narrowed = narrowed(&tool.parameters);
-                        let tools = json!([{"name": tool.name, "parameters": narrowed}]).to_string();
-                        if let Notation::ToolCalls { tools: all, .. } = &mut source.notation {
-                            *all = tools;
-                        }
-                        source.compiled_for_bytes().ok().and_then(|narrow| shortest(&narrow))
-                    }
-                    None => None,
-                }
-            }
-            _ => None,
-        };
-        let text = filled.filter(is_text).or_else(|| shortest(&grammar));
-        Ok(text.filter(|text| !text.trim().is_empty() && text.len() <= MAX_LEN))
+        (options.reasoning, options.has_text) = (Reasons::Never, false);
     }
+    let grammar = compiled(&source)?;
+    let is_text =
+        |text: &String| grammar.check(text.as_bytes(), &Default::default()).is_ok_and(|check| check.is_valid);
+    let filled = match &source.notation {
+        Notation::JsonSchema { text, config } if config.style == Style::Json => {
+            Some(Filler::fill(&json(text)).to_string())
+        }
+        Notation::ToolCalls { tools, options, config } => {
+            let first = callable_tools(tools, options)?.into_iter().find(|tool| tool.grammar.is_none());
+            first.and_then(|tool| {
+                let tools = value!([{"name": tool.name, "parameters": narrowed(&tool.parameters)}]);
+                let narrow = GrammarSource::tool_calls(tools.to_string(), options.clone(), *config);
+                shortest(&*compiled(&narrow).ok()?)
+            })
+        }
+        _ => None,
+    };
+    let text = filled.filter(is_text).or_else(|| shortest(&grammar));
+    Ok(text.filter(|text| !text.trim().is_empty() && text.len() <= MAX_LEN))
+}
 
-    /// Compiles the source for a vocabulary in which each byte is a token.
-    fn compiled_for_bytes(&self) -> Result<Arc<CompiledGrammar>, Error> {
-        let tokens = (0..=u8::MAX).map(|byte| vec![byte]).chain([Vec::new()]);
-        Compiler::new(&Tokenizer::from_tokens(tokens.collect(), &[TokenId(256)])?)
-            .compile(self, &CompileOptions::default())
-    }
+/// Compiles a source for a vocabulary in which each byte is a token.
+fn compiled(source: &GrammarSource) -> Result<Arc<CompiledGrammar>, Error> {
+    let tokens = (0..=u8::MAX).map(|byte| vec![byte]).chain([Vec::new()]);
+    let tokenizer = Tokenizer::from_tokens(tokens.collect(), &[TokenId(256)])?;
+    Compiler::new(&tokenizer).compile(source, &CompileOptions::default())
 }
 
 /// A shortest text of a grammar.
@@ -78,8 +69,8 @@ fn shortest(grammar: &CompiledGrammar) -> Option<String> {
 fn narrowed(schema: &Value) -> Value {
     let Value::Object(members) = Filler::fill(schema) else { return schema.clone() };
     let names: Vec<&String> = members.keys().collect();
-    let properties = members.iter().map(|(name, value)| (name.clone(), json!({"const": value})));
-    json!({
+    let properties = members.iter().map(|(name, value)| (name.clone(), value!({"const": value})));
+    value!({
         "type": "object",
         "properties": properties.collect::<Map<String, Value>>(),
         "required": names,
@@ -144,7 +135,7 @@ impl<'s> Filler<'s> {
             _ if keywords.contains_key("pattern") && self.n_patterns > 0 => {
                 self.n_patterns -= 1;
                 let string = GrammarSource::json_schema(schema.clone(), Default::default());
-                let word = string.compiled_for_bytes().ok().and_then(|grammar| shortest(&grammar));
+                let word = compiled(&string).ok().and_then(|grammar| shortest(&grammar));
                 word.and_then(|word| serde_json::from_str(&word).ok()).unwrap_or_default()
             }
             _ => Value::from(word(keywords)),

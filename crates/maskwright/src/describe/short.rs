@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// A schema as a type. Types that are referred to follow after `where`. Says what matters to a writer and
 /// leaves out the rest (`not`, `if`, …), which masks see to.
-pub(crate) fn short(schema: &Value) -> String {
+pub(super) fn short(schema: &Value) -> String {
     let mut writer = Writer::default();
     let mut text = writer.commented(schema, 0).0;
     let mut i = 0;
@@ -20,6 +20,11 @@ pub(crate) fn short(schema: &Value) -> String {
         let _ = write!(text, "\n\nwhere {name} is {inner}{about}");
     }
     text
+}
+
+/// The value of a JSON text that was compiled before.
+pub(super) fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 #[derive(Default)]
