@@ -4,12 +4,25 @@ use std::fmt;
 
 /// A set of bytes.
 ///
+/// # Example: a range
+///
 /// ```
 /// # mod maskwright { pub use maskwright_automata as grammar; }
 /// use maskwright::grammar::ByteSet;
 /// let digits = ByteSet::range(b'0', b'9');
 /// assert!(digits.contains(b'7') && !digits.contains(b'a'));
 /// assert_eq!(digits.len(), 10);
+/// ```
+///
+/// # Example: sets of sets
+///
+/// ```
+/// # mod maskwright { pub use maskwright_automata as grammar; }
+/// use maskwright::grammar::ByteSet;
+/// let letters = ByteSet::range(b'a', b'z').union(&ByteSet::range(b'A', b'Z'));
+/// let vowels = b"aeiou".iter().fold(ByteSet::EMPTY, |set, &vowel| set.union(&ByteSet::singleton(vowel)));
+/// let consonants = letters.intersection(&vowels.complement());
+/// assert!(consonants.contains(b'b') && !consonants.contains(b'e') && !consonants.contains(b'1'));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct ByteSet([u64; 4]);

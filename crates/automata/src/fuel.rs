@@ -14,6 +14,8 @@ use crate::meter::{self, Meter};
 
 /// Ends a compilation from another thread.
 ///
+/// # Example: cancelling
+///
 /// ```
 /// # mod maskwright { pub use maskwright_automata::{self as grammar, CancelToken}; }
 /// use maskwright::CancelToken;
@@ -22,6 +24,20 @@ use crate::meter::{self, Meter};
 /// let fuel = Fuel::new(1_000).with_cancel(token.clone());
 /// token.cancel();
 /// assert_eq!(fuel.spend(1), Err(FuelError::Cancelled));
+/// ```
+///
+/// # Example: on some condition
+///
+/// ```
+/// # mod maskwright { pub use maskwright_automata::{self as grammar, CancelToken}; }
+/// use std::time::{Duration, Instant};
+/// use maskwright::CancelToken;
+/// use maskwright::grammar::Fuel;
+/// let begin = Instant::now();
+/// let token = CancelToken::new().watching(move || begin.elapsed() > Duration::from_millis(5));
+/// let fuel = Fuel::unlimited().with_cancel(token.clone());
+/// while fuel.spend(1_000).is_ok() {}
+/// assert!(token.is_cancelled());
 /// ```
 #[derive(Clone, Default)]
 pub struct CancelToken {
@@ -103,6 +119,30 @@ pub const WATCH_INTERVAL: u64 = 1 << 14;
 const METERED: u64 = 4;
 
 /// Why work stopped before its end.
+///
+/// # Example: no work left
+///
+/// ```
+/// # mod maskwright { pub use maskwright_automata as grammar; }
+/// use maskwright::grammar::{Fuel, FuelError};
+/// let fuel = Fuel::new(10);
+/// assert_eq!(fuel.spend(10), Ok(()));
+/// let error = fuel.spend(1).unwrap_err();
+/// assert_eq!(error, FuelError::Exhausted { limit: 10 });
+/// assert!(error.is_limit(), "with more work it may succeed");
+/// ```
+///
+/// # Example: cancelled
+///
+/// ```
+/// # mod maskwright { pub use maskwright_automata::{self as grammar, CancelToken}; }
+/// use maskwright::CancelToken;
+/// use maskwright::grammar::{Fuel, FuelError};
+/// let token = CancelToken::new();
+/// token.cancel();
+/// let error = Fuel::unlimited().with_cancel(token).spend(1).unwrap_err();
+/// assert!(error == FuelError::Cancelled && !error.is_limit());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FuelError {
     /// The limit on work was reached.
@@ -130,6 +170,25 @@ impl FuelError {
 }
 
 /// A supply of work units, and of bytes.
+///
+/// # Example: a limit on work
+///
+/// ```
+/// # mod maskwright { pub use maskwright_automata as grammar; }
+/// use maskwright::grammar::Fuel;
+/// let fuel = Fuel::new(100);
+/// assert!(fuel.spend(60).is_ok() && fuel.spend(60).is_err());
+/// ```
+///
+/// # Example: and on memory
+///
+/// ```
+/// # mod maskwright { pub use maskwright_automata as grammar; }
+/// use maskwright::grammar::{Fuel, FuelError};
+/// let fuel = Fuel::new(1_000).with_bytes(1 << 20);
+/// fuel.hold(2 << 20);
+/// assert_eq!(fuel.spend(1), Err(FuelError::Memory { limit: 1 << 20 }));
+/// ```
 #[derive(Debug)]
 pub struct Fuel {
     limit: u64,

@@ -51,12 +51,24 @@ pub enum Node {
 
 /// A regular language over bytes, as an expression.
 ///
+/// # Example: digits
+///
 /// ```
 /// # mod maskwright { pub use maskwright_automata as grammar; }
 /// use maskwright::grammar::{ByteSet, Regex};
 /// let digit = Regex::bytes(ByteSet::range(b'0', b'9'));
 /// let year = Regex::concat([Regex::literal(b"19"), digit.repeat(2, Some(2))]);
 /// assert!(!year.is_nullable());
+/// ```
+///
+/// # Example: choices
+///
+/// ```
+/// # mod maskwright { pub use maskwright_automata as grammar; }
+/// use maskwright::grammar::Regex;
+/// let answer = Regex::union([Regex::literal("yes"), Regex::literal("no")]);
+/// let answers = Regex::concat([answer.clone(), Regex::concat([Regex::literal(", "), answer]).star()]);
+/// assert!(!answers.is_nullable(), "it has at least one answer");
 /// ```
 #[derive(Clone)]
 pub struct Regex(Arc<Inner>);

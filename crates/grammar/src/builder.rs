@@ -11,6 +11,28 @@ use crate::{
 };
 
 /// A context-free grammar over terminals that are regular languages. See [`GrammarBuilder`].
+///
+/// # Example: from a regular expression
+///
+/// ```
+/// # mod maskwright { pub mod grammar { pub use maskwright_grammar::*; pub use maskwright_automata::*; } }
+/// use maskwright::grammar::{Grammar, Regex};
+/// let grammar = Grammar::from_regex(Regex::literal("a").plus());
+/// assert_eq!(grammar.rules().len(), 1);
+/// ```
+///
+/// # Example: printed
+///
+/// ```
+/// # mod maskwright { pub use maskwright_grammar as grammar; }
+/// use maskwright::grammar::GrammarBuilder;
+/// let mut builder = GrammarBuilder::new();
+/// let greeting = builder.declare("greeting");
+/// let body = builder.literal("hello");
+/// builder.define(greeting, body);
+/// let grammar = builder.finish(greeting).unwrap();
+/// assert!(grammar.to_string().contains("greeting"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Grammar {
     pub(crate) pool: ExprPool,
@@ -110,6 +132,8 @@ impl Grammar {
 
 /// Builds a [`Grammar`].
 ///
+/// # Example: a rule that calls itself
+///
 /// ```
 /// # mod maskwright { pub use maskwright_grammar as grammar; }
 /// use maskwright::grammar::GrammarBuilder;
@@ -122,6 +146,24 @@ impl Grammar {
 /// builder.define(list, body);
 /// let grammar = builder.finish(list).unwrap();
 /// assert_eq!(grammar.rules().len(), 1);
+/// ```
+///
+/// # Example: choices, repetitions and terminals
+///
+/// ```
+/// # mod maskwright { pub mod grammar { pub use maskwright_grammar::*; pub use maskwright_automata::*; } }
+/// use maskwright::grammar::{ByteSet, GrammarBuilder, Regex};
+/// let mut builder = GrammarBuilder::new();
+/// let sum = builder.declare("sum");
+/// let number = builder.terminal(Regex::bytes(ByteSet::range(b'0', b'9')).plus());
+/// let (plus, minus) = (builder.literal("+"), builder.literal("-"));
+/// let sign = builder.alt(&[plus, minus]);
+/// let more = builder.seq(&[sign, number]);
+/// let more = builder.repeat(more, 0, None);
+/// let body = builder.seq(&[number, more]);
+/// builder.define(sum, body);
+/// let grammar = builder.finish(sum).unwrap();
+/// assert_eq!(grammar.terminals().len(), 3);
 /// ```
 #[derive(Default, Debug)]
 pub struct GrammarBuilder {

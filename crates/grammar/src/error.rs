@@ -9,6 +9,28 @@ use maskwright_error::{Error, ErrorKind};
 const MOST_NAMES: usize = 20;
 
 /// Why a grammar is refused.
+///
+/// # Example: a rule that is not defined
+///
+/// ```
+/// # mod maskwright { pub use maskwright_grammar as grammar; }
+/// use maskwright::grammar::GrammarBuilder;
+/// let mut builder = GrammarBuilder::new();
+/// let (start, item) = (builder.declare("start"), builder.declare("item"));
+/// let body = builder.rule(item);
+/// builder.define(start, body);
+/// let error = builder.finish(start).unwrap_err();
+/// assert!(error.to_string().contains("`item`") && !error.is_limit());
+/// ```
+///
+/// # Example: from a limit on work
+///
+/// ```
+/// # mod maskwright { pub mod grammar { pub use maskwright_grammar::*; pub use maskwright_automata::*; } }
+/// use maskwright::grammar::{Fuel, GrammarError};
+/// let spent = |fuel: &Fuel| -> Result<(), GrammarError> { Ok(fuel.spend(10)?) };
+/// assert!(spent(&Fuel::new(1)).unwrap_err().is_limit());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrammarError(Kind);
 

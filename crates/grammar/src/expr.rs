@@ -40,14 +40,79 @@ macro_rules! id {
 
 id! {
     /// A rule (nonterminal) of a grammar.
+    ///
+    /// # Example: a rule of a grammar that is built
+    ///
+    /// ```
+    /// # mod maskwright { pub use maskwright_grammar as grammar; }
+    /// use maskwright::grammar::{GrammarBuilder, RuleId};
+    /// let mut builder = GrammarBuilder::new();
+    /// let rule: RuleId = builder.declare("start");
+    /// assert_eq!(rule.index(), 0);
+    /// ```
+    ///
+    /// # Example: the rules of a grammar
+    ///
+    /// ```
+    /// # mod maskwright { pub mod grammar { pub use maskwright_grammar::*; pub use maskwright_automata::*; } }
+    /// use maskwright::grammar::{Grammar, Regex, RuleId};
+    /// let grammar = Grammar::from_regex(Regex::literal("a"));
+    /// let rules: Vec<RuleId> = grammar.rules().collect();
+    /// assert_eq!(rules, [grammar.start()]);
+    /// ```
     RuleId
 }
 id! {
     /// A terminal of a grammar.
+    ///
+    /// # Example: the language of a terminal
+    ///
+    /// ```
+    /// # mod maskwright { pub mod grammar { pub use maskwright_grammar::*; pub use maskwright_automata::*; } }
+    /// use maskwright::grammar::{Grammar, Regex, TerminalId};
+    /// let grammar = Grammar::from_regex(Regex::literal("a"));
+    /// assert_eq!(grammar.terminals()[TerminalId::from_index(0).index()], Regex::literal("a"));
+    /// ```
+    ///
+    /// # Example: the terminals of a grammar that is embedded
+    ///
+    /// ```
+    /// # mod maskwright { pub mod grammar { pub use maskwright_grammar::*; pub use maskwright_automata::*; } }
+    /// use maskwright::grammar::{Fuel, Grammar, GrammarBuilder, Regex, TerminalId};
+    /// let inner = Grammar::from_regex(Regex::literal("a"));
+    /// let mut builder = GrammarBuilder::new();
+    /// let start = builder.declare("start");
+    /// let copy = |builder: &mut GrammarBuilder, terminal: TerminalId| {
+    ///     builder.terminal(inner.terminals()[terminal.index()].clone())
+    /// };
+    /// let body = builder.embed(&inner, &Fuel::new(1_000), copy).unwrap();
+    /// builder.define(start, body);
+    /// assert_eq!(builder.finish(start).unwrap().terminals().len(), 1);
+    /// ```
     TerminalId
 }
 id! {
     /// An expression of an [`ExprPool`].
+    ///
+    /// # Example: parts of a rule
+    ///
+    /// ```
+    /// # mod maskwright { pub use maskwright_grammar as grammar; }
+    /// use maskwright::grammar::{ExprId, GrammarBuilder};
+    /// let mut builder = GrammarBuilder::new();
+    /// let parts: [ExprId; 2] = [builder.literal("a"), builder.literal("b")];
+    /// let both = builder.seq(&parts);
+    /// assert_ne!(both, builder.alt(&parts));
+    /// ```
+    ///
+    /// # Example: equal parts are one
+    ///
+    /// ```
+    /// # mod maskwright { pub use maskwright_grammar as grammar; }
+    /// use maskwright::grammar::GrammarBuilder;
+    /// let mut builder = GrammarBuilder::new();
+    /// assert_eq!(builder.literal("a"), builder.literal("a"));
+    /// ```
     ExprId
 }
 

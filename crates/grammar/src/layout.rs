@@ -39,6 +39,8 @@ pub struct Layout {
 
 /// How the tabs among the blanks of a line count.
 ///
+/// # Example: widths
+///
 /// ```
 /// # mod maskwright { pub use maskwright_grammar as lark; }
 /// use maskwright::lark::Tabs;

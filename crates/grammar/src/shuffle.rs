@@ -13,6 +13,33 @@ use std::sync::Arc;
 use crate::{ExprId, ExprPool};
 
 /// Items in any order, each at most once, among any number of others, with a separator between neighbours.
+///
+/// # Example: two words in any order
+///
+/// ```
+/// # mod maskwright { pub use maskwright_grammar as grammar; }
+/// use maskwright::grammar::{GrammarBuilder, ShuffleItem, ShuffleList};
+/// let mut builder = GrammarBuilder::new();
+/// let start = builder.declare("start");
+/// let item = |expr| ShuffleItem { expr, is_required: true };
+/// let items = [item(builder.literal("salt")), item(builder.literal("pepper"))].into();
+/// let (others, separator) = (builder.alt(&[]), builder.literal(" and "));
+/// let body = builder.shuffle(ShuffleList { items, others, separator, min: 0, max: None });
+/// builder.define(start, body);
+/// assert!(builder.finish(start).is_ok());
+/// ```
+///
+/// # Example: more members than there may be
+///
+/// ```
+/// # mod maskwright { pub use maskwright_grammar as grammar; }
+/// use maskwright::grammar::{GrammarBuilder, ShuffleItem, ShuffleList};
+/// let mut builder = GrammarBuilder::new();
+/// let items = [ShuffleItem { expr: builder.literal("a"), is_required: true }].into();
+/// let (nothing, separator) = (builder.alt(&[]), builder.literal(","));
+/// let list = ShuffleList { items, others: nothing, separator, min: 2, max: None };
+/// assert_eq!(builder.shuffle(list), nothing, "one item alone is never two");
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ShuffleList {
     /// What may be there once.
@@ -28,6 +55,27 @@ pub struct ShuffleList {
 }
 
 /// An item of a [`ShuffleList`].
+///
+/// # Example: an item that must be there
+///
+/// ```
+/// # mod maskwright { pub use maskwright_grammar as grammar; }
+/// use maskwright::grammar::{GrammarBuilder, ShuffleItem};
+/// let mut builder = GrammarBuilder::new();
+/// let item = ShuffleItem { expr: builder.literal("name"), is_required: true };
+/// assert!(item.is_required);
+/// ```
+///
+/// # Example: one that may be left out
+///
+/// ```
+/// # mod maskwright { pub use maskwright_grammar as grammar; }
+/// use maskwright::grammar::{GrammarBuilder, ShuffleItem};
+/// let mut builder = GrammarBuilder::new();
+/// let key = builder.literal("email");
+/// let item = ShuffleItem { expr: key, is_required: false };
+/// assert_eq!(item.expr, key);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ShuffleItem {
     /// What it is.

@@ -53,11 +53,23 @@ pub enum LarkDialect {
 /// After a `newline` token outside of brackets, the blanks at its end are the new line's indentation: more
 /// than before makes an `indent`, less makes a `dedent` for every block that ends.
 ///
+/// # Example: Python's
+///
 /// ```
 /// # mod maskwright { pub use maskwright_lark as lark; }
 /// use maskwright::lark::{Indentation, Tabs};
 /// let python = Indentation::python();
 /// assert_eq!((python.newline, python.tabs), (vec!["_NEWLINE".to_owned(), "_NL".to_owned()], Tabs::Spaces(8)));
+/// ```
+///
+/// # Example: other names
+///
+/// ```
+/// # mod maskwright { pub use maskwright_lark as lark; }
+/// use maskwright::lark::{Indentation, Tabs};
+/// let mut indentation = Indentation::python();
+/// indentation.newline = vec!["NEWLINE".to_owned()];
+/// indentation.tabs = Tabs::Spaces(4);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]

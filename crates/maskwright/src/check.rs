@@ -13,6 +13,38 @@ use crate::pieces::{ReadText, read_text};
 use crate::{Error, Matcher, Tokenizer};
 
 /// How [`CompiledGrammar::check`](crate::CompiledGrammar::check) reads a text. The default reads its bytes.
+///
+/// # Example: a file's last line end
+///
+/// ```
+/// use maskwright::{CheckConfig, CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let grammar = GrammarSource::choice(["yes", "no"]);
+/// let grammar = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default())?;
+/// let mut config = CheckConfig::default();
+/// assert!(!grammar.check(b"yes\n", &config)?.is_valid);
+/// config.skip_last_line_end = true;
+/// let check = grammar.check(b"yes\n", &config)?;
+/// assert!(check.is_valid && check.without_line_end);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: special tokens by their names
+///
+/// ```
+/// use maskwright::{CheckConfig, CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["<think>", "h", "i"].map(|token| token.as_bytes().to_vec());
+/// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[], &[TokenId(0)])?;
+/// // Without quotes, a name in angle brackets is a token.
+/// let grammar = GrammarSource::gbnf(r#"root ::= <think> "hi""#);
+/// let grammar = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default())?;
+/// let mut config = CheckConfig::default();
+/// assert!(!grammar.check(b"<think>hi", &config)?.is_valid, "text alone");
+/// config.tokenizer = Some(&tokenizer);
+/// config.special_tokens = true;
+/// assert!(grammar.check(b"<think>hi", &config)?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckConfig<'t> {
@@ -34,6 +66,39 @@ pub struct CheckConfig<'t> {
 ///
 /// `is_valid` implies `is_prefix`. `offset` is the length of the text if `is_prefix`, without its last line
 /// end if that was skipped. `reason` is `None` if and only if `is_valid`.
+///
+/// # Example: the place, and the reason
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let schema = r#"{"type": "object", "properties": {"age": {"type": "integer", "maximum": 130}}}"#;
+/// let grammar = GrammarSource::json_schema(schema, Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&grammar, &CompileOptions::default())?;
+/// let check = grammar.check(br#"{"age": 200}"#, &Default::default())?;
+/// assert!(!check.is_valid && !check.is_prefix);
+/// assert_eq!((check.line, check.column, check.path.as_deref()), (1, 11, Some("/age")));
+/// assert!(check.reason.unwrap().to_string().contains("maximum"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: for people
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let sum = GrammarSource::gbnf(r#"root ::= [0-9] ("+" [0-9])*"#);
+/// let sum = Compiler::new(&tokenizer).compile(&sum, &CompileOptions::default())?;
+/// let check = sum.check(b"1+2*3", &Default::default())?;
+/// assert_eq!(
+///     check.to_string(),
+///     r#"not in the language: line 1 column 4 (byte 3): "*" cannot come here
+///  1 | 1+2*3
+///    |    ^
+/// expected `+` or the end of the text"#
+/// );
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Check {
@@ -63,6 +128,32 @@ pub struct Check {
 }
 
 /// Why a text is not in a language.
+///
+/// # Example: a text that is too short, and one that is wrong
+///
+/// ```
+/// use maskwright::{CheckReason, CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let grammar = Compiler::new(&tokenizer).compile(&GrammarSource::choice(["yes"]), &CompileOptions::default())?;
+/// let reason = |text: &[u8]| grammar.check(text, &Default::default()).map(|check| check.reason);
+/// assert_eq!(reason(b"yes")?, None);
+/// assert_eq!(reason(b"ye")?, Some(CheckReason::TooShort));
+/// assert_eq!(reason(b"yeah")?, Some(CheckReason::Unexpected(b"a".to_vec())));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: a keyword that refuses
+///
+/// ```
+/// use maskwright::{CheckReason, CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "maxLength": 2}"#, Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&schema, &CompileOptions::default())?;
+/// let check = grammar.check(b"\"abc\"", &Default::default())?;
+/// let Some(CheckReason::Refused(why)) = check.reason else { panic!("`maxLength` refuses it") };
+/// assert!(why.contains("maxLength"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum CheckReason {

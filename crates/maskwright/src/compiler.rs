@@ -19,6 +19,8 @@ const WARM_FUEL: u64 = 100_000;
 ///
 /// Cheap to clone; clones share the caches. May be used from many threads.
 ///
+/// # Example: one grammar
+///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, Matcher, TokenId, Tokenizer};
 /// let tokens = ["1", "9", "a", "</s>"].map(|token| token.as_bytes().to_vec());
@@ -26,6 +28,25 @@ const WARM_FUEL: u64 = 100_000;
 /// let compiler = Compiler::new(&tokenizer);
 /// let year = compiler.compile(&GrammarSource::regex("19[0-9]{2}"), &CompileOptions::default())?;
 /// assert_eq!(Matcher::new(&year).mask()?.len(), 1);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: many threads
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["1", "9", "a", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(3)])?);
+/// std::thread::scope(|scope| {
+///     for pattern in ["19+", "a{2,5}", "[a1]*"] {
+///         let compiler = compiler.clone();
+///         scope.spawn(move || {
+///             let grammar = compiler.compile(&GrammarSource::regex(pattern), &CompileOptions::default());
+///             assert!(grammar.is_ok());
+///         });
+///     }
+/// });
+/// assert!(compiler.memory_usage() > 0, "what the grammars share is kept");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone)]
@@ -37,10 +58,26 @@ pub struct Compiler {
 
 /// What goes with one compilation.
 ///
+/// # Example: an option is set by its field
+///
 /// ```
 /// use maskwright::{CancelToken, CompileOptions};
 /// let mut options = CompileOptions::default();
 /// options.cancel = Some(CancelToken::new());
+/// ```
+///
+/// # Example: cancelling from another thread
+///
+/// ```
+/// use maskwright::{CancelToken, CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(vec![b"a".to_vec()], &[])?);
+/// let token = CancelToken::new();
+/// let mut options = CompileOptions::default();
+/// options.cancel = Some(token.clone());
+/// std::thread::spawn(move || token.cancel()).join().unwrap();
+/// let error = compiler.compile(&GrammarSource::regex("a{1000}"), &options).unwrap_err();
+/// assert!(error.is_cancelled());
+/// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

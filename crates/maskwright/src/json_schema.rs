@@ -19,6 +19,55 @@ use serde_json::Value;
 
 use crate::Error;
 
+/// The spellings of numbers.
+///
+/// # Example: one and a half million
+///
+/// ```
+/// use maskwright::json_schema::{Numbers, SchemaConfig};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// let plain = GrammarSource::json_schema(r#"{"type": "integer"}"#, config);
+/// let plain = compiler.compile(&plain, &CompileOptions::default())?;
+/// config.numbers = Numbers::Any;
+/// let any = GrammarSource::json_schema(r#"{"type": "integer"}"#, config);
+/// let any = compiler.compile(&any, &CompileOptions::default())?;
+/// assert!(plain.check(b"1500000", &Default::default())?.is_valid);
+/// assert!(!plain.check(b"1500000.0", &Default::default())?.is_valid);
+/// assert!(any.check(b"1500000.0", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Numbers;
+/// The order of an object's members.
+///
+/// # Example: that of the schema
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = r#"{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "type": "object"}"#;
+/// let schema = GrammarSource::json_schema(schema, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// assert!(grammar.check(br#"{"a": 1, "b": 2}"#, &Default::default())?.is_valid);
+/// assert!(!grammar.check(br#"{"b": 2, "a": 1}"#, &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: any
+///
+/// ```
+/// use maskwright::json_schema::{PropertyOrder, SchemaConfig};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.property_order = PropertyOrder::Any;
+/// let schema = r#"{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "type": "object"}"#;
+/// let grammar = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default())?;
+/// assert!(grammar.check(br#"{"b": 2, "a": 1}"#, &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::PropertyOrder;
 /// Says which keywords of a schema are enforced. [`CompiledGrammar::report`](crate::CompiledGrammar::report)
 /// gives one.
 ///
@@ -80,65 +129,7 @@ pub use maskwright_json_schema::Report;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub use maskwright_json_schema::ReportEntry;
-/// How a keyword is enforced, if it is.
-///
-/// # Example: by the grammar or by each session
-///
-/// ```
-/// use maskwright::json_schema::Status;
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let schema = r#"{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}"#;
-/// let schema = GrammarSource::json_schema(schema, Default::default());
-/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
-/// let report = grammar.report().unwrap();
-/// let of = |keyword| report.entries().find(|entry| entry.keyword == keyword).map(|entry| entry.status);
-/// assert_eq!(of("type"), Some(&Status::Enforced));
-/// assert_eq!(of("uniqueItems"), Some(&Status::EnforcedBySession), "a matcher remembers the items");
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: not at all, with the reason
-///
-/// ```
-/// use maskwright::json_schema::{SchemaConfig, Status};
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let mut config = SchemaConfig::default();
-/// config.strict = false;
-/// let schema = GrammarSource::json_schema(r#"{"type": "string", "pattern": "(a)\\1"}"#, config);
-/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
-/// let entry = grammar.report().unwrap().entries().find(|entry| entry.keyword == "pattern").unwrap();
-/// let Status::NotEnforced { reason } = entry.status else { panic!("no pattern has backreferences") };
-/// assert!(reason.contains("backreference"));
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_json_schema::Status;
-/// What has no effect in a schema: [`Report::warnings`] lists it.
-///
-/// # Example: a misspelt keyword
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let schema = GrammarSource::json_schema(r#"{"type": "integer", "minium": 3}"#, Default::default());
-/// let warnings = compiler.compile(&schema, &CompileOptions::default())?.report().unwrap().warnings();
-/// assert_eq!((&*warnings[0].keyword, warnings[0].suggestion), ("minium", Some("minimum")));
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: an unknown format
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let schema = GrammarSource::json_schema(r#"{"type": "string", "format": "datetime"}"#, Default::default());
-/// let warnings = compiler.compile(&schema, &CompileOptions::default())?.report().unwrap().warnings();
-/// assert_eq!(warnings[0].format.as_deref(), Some("datetime"));
-/// println!("{}", warnings[0]);
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_json_schema::Warning;
+pub use maskwright_json_schema::SUPPORTED;
 /// The options of [`GrammarSource::json_schema`](crate::GrammarSource::json_schema).
 ///
 /// # Example: not strict
@@ -189,6 +180,81 @@ pub use maskwright_json_schema::SchemaConfig;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub use maskwright_json_schema::SchemaLimits;
+/// How a keyword is enforced, if it is.
+///
+/// # Example: by the grammar or by each session
+///
+/// ```
+/// use maskwright::json_schema::Status;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = r#"{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}"#;
+/// let schema = GrammarSource::json_schema(schema, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// let report = grammar.report().unwrap();
+/// let of = |keyword| report.entries().find(|entry| entry.keyword == keyword).map(|entry| entry.status);
+/// assert_eq!(of("type"), Some(&Status::Enforced));
+/// assert_eq!(of("uniqueItems"), Some(&Status::EnforcedBySession), "a matcher remembers the items");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: not at all, with the reason
+///
+/// ```
+/// use maskwright::json_schema::{SchemaConfig, Status};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.strict = false;
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "pattern": "(a)\\1"}"#, config);
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// let entry = grammar.report().unwrap().entries().find(|entry| entry.keyword == "pattern").unwrap();
+/// let Status::NotEnforced { reason } = entry.status else { panic!("no pattern has backreferences") };
+/// assert!(reason.contains("backreference"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Status;
+/// How an object is written: as JSON, or as models write arguments.
+///
+/// # Example: as Qwen writes them
+///
+/// ```
+/// use maskwright::json_schema::{SchemaConfig, Style};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut config = SchemaConfig::default();
+/// config.style = Style::QwenXml;
+/// let schema = r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#;
+/// let grammar = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default())?;
+/// assert!(grammar.check(b"<parameter=city>Rome</parameter>", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Style;
+/// What has no effect in a schema: [`Report::warnings`] lists it.
+///
+/// # Example: a misspelt keyword
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "integer", "minium": 3}"#, Default::default());
+/// let warnings = compiler.compile(&schema, &CompileOptions::default())?.report().unwrap().warnings();
+/// assert_eq!((&*warnings[0].keyword, warnings[0].suggestion), ("minium", Some("minimum")));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: an unknown format
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "format": "datetime"}"#, Default::default());
+/// let warnings = compiler.compile(&schema, &CompileOptions::default())?.report().unwrap().warnings();
+/// assert_eq!(warnings[0].format.as_deref(), Some("datetime"));
+/// println!("{}", warnings[0]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_json_schema::Warning;
 /// Where texts of a schema may have white space.
 ///
 /// # Example: none, or as writers of JSON have it
@@ -227,72 +293,6 @@ pub use maskwright_json_schema::SchemaLimits;
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub use maskwright_json_schema::Whitespace;
-/// The order of an object's members.
-///
-/// # Example: that of the schema
-///
-/// ```
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let schema = r#"{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "type": "object"}"#;
-/// let schema = GrammarSource::json_schema(schema, Default::default());
-/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
-/// assert!(grammar.check(br#"{"a": 1, "b": 2}"#, &Default::default())?.is_valid);
-/// assert!(!grammar.check(br#"{"b": 2, "a": 1}"#, &Default::default())?.is_valid);
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-///
-/// # Example: any
-///
-/// ```
-/// use maskwright::json_schema::{PropertyOrder, SchemaConfig};
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let mut config = SchemaConfig::default();
-/// config.property_order = PropertyOrder::Any;
-/// let schema = r#"{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "type": "object"}"#;
-/// let grammar = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default())?;
-/// assert!(grammar.check(br#"{"b": 2, "a": 1}"#, &Default::default())?.is_valid);
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_json_schema::PropertyOrder;
-/// The spellings of numbers.
-///
-/// # Example: one and a half million
-///
-/// ```
-/// use maskwright::json_schema::{Numbers, SchemaConfig};
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let mut config = SchemaConfig::default();
-/// let plain = GrammarSource::json_schema(r#"{"type": "integer"}"#, config);
-/// let plain = compiler.compile(&plain, &CompileOptions::default())?;
-/// config.numbers = Numbers::Any;
-/// let any = GrammarSource::json_schema(r#"{"type": "integer"}"#, config);
-/// let any = compiler.compile(&any, &CompileOptions::default())?;
-/// assert!(plain.check(b"1500000", &Default::default())?.is_valid);
-/// assert!(!plain.check(b"1500000.0", &Default::default())?.is_valid);
-/// assert!(any.check(b"1500000.0", &Default::default())?.is_valid);
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_json_schema::Numbers;
-/// How an object is written: as JSON, or as models write arguments.
-///
-/// # Example: as Qwen writes them
-///
-/// ```
-/// use maskwright::json_schema::{SchemaConfig, Style};
-/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
-/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let mut config = SchemaConfig::default();
-/// config.style = Style::QwenXml;
-/// let schema = r#"{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}"#;
-/// let grammar = compiler.compile(&GrammarSource::json_schema(schema, config), &CompileOptions::default())?;
-/// assert!(grammar.check(b"<parameter=city>Rome</parameter>", &Default::default())?.is_valid);
-/// # Ok::<(), maskwright::Error>(())
-/// ```
-pub use maskwright_json_schema::Style;
-pub use maskwright_json_schema::SUPPORTED;
 
 /// A JSON Schema as text. Made from text, or from a value, which keeps the order of its keys.
 ///

@@ -18,7 +18,97 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-pub use maskwright_lark::{Indentation, LarkDialect, LexerKind, Tabs, builtin_names};
+/// Lark's own notation, or llguidance's.
+///
+/// # Example: what a terminal matches
+///
+/// ```
+/// use maskwright::lark::{LarkDialect, LarkOptions, LexerKind};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let allows = |dialect| {
+///     let mut options = LarkOptions::default();
+///     (options.dialect, options.lexer) = (dialect, LexerKind::DynamicComplete);
+///     let source = GrammarSource::lark("start: WORD \"b\"\nWORD: /a|ab/", options);
+///     let grammar = compiler.compile(&source, &CompileOptions::default())?;
+///     Ok::<_, maskwright::Error>(grammar.check(b"abb", &Default::default())?.is_valid)
+/// };
+/// assert!(!allows(LarkDialect::Lark)?, "Python's `re` takes the first alternative that fits");
+/// assert!(allows(LarkDialect::Llguidance)?, "a terminal is all that its pattern can match");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: a grammar that was written for llguidance
+///
+/// ```
+/// use maskwright::lark::{LarkDialect, LarkOptions, LexerKind};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut options = LarkOptions::default();
+/// (options.dialect, options.lexer) = (LarkDialect::Llguidance, LexerKind::DynamicComplete);
+/// let text = "%llguidance {}\nstart: \"it is \" /[0-9]{1,2}/ \" degrees\"";
+/// let grammar = compiler.compile(&GrammarSource::lark(text, options), &CompileOptions::default())?;
+/// assert!(grammar.check(b"it is 21 degrees", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_lark::LarkDialect;
+/// How a text is split into terminals.
+///
+/// # Example: a keyword where a name cannot come
+///
+/// ```
+/// use maskwright::lark::{LarkOptions, LexerKind};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let text = "start: \"if\" NAME\nNAME: /[a-z]+/\n%ignore \" \"\n";
+/// let allows = |lexer| {
+///     let mut options = LarkOptions::default();
+///     options.lexer = lexer;
+///     let grammar = compiler.compile(&GrammarSource::lark(text, options), &CompileOptions::default())?;
+///     Ok::<_, maskwright::Error>(grammar.check(b"ifx", &Default::default())?.is_valid)
+/// };
+/// assert!(allows(LexerKind::Contextual)?, "at the beginning, only `if` can come");
+/// assert!(!allows(LexerKind::Basic)?, "`ifx` is one name");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: no lexer
+///
+/// ```
+/// use maskwright::lark::{LarkOptions, LexerKind};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut options = LarkOptions::default();
+/// options.lexer = LexerKind::DynamicComplete;
+/// let text = "start: WORD \"s\"\nWORD: /[a-z]+/";
+/// let grammar = compiler.compile(&GrammarSource::lark(text, options), &CompileOptions::default())?;
+/// assert!(grammar.check(b"grammars", &Default::default())?.is_valid, "a lexer would take the `s` too");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_lark::LexerKind;
+/// How tabs count in [`Indentation::tabs`].
+///
+/// # Example: a grammar with blocks
+///
+/// ```
+/// use maskwright::lark::{Indentation, LarkOptions, Tabs};
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut indentation = Indentation::python();
+/// indentation.tabs = Tabs::Spaces(4);
+/// let mut options = LarkOptions::default();
+/// options.indentation = Some(indentation);
+/// let text = "start: \"do:\" _NEWLINE _INDENT (NAME _NEWLINE)+ _DEDENT
+/// NAME: /[a-z]+/
+/// _NEWLINE: /\\n[\\t ]*/
+/// %declare _INDENT _DEDENT
+/// ";
+/// let grammar = compiler.compile(&GrammarSource::lark(text, options), &CompileOptions::default())?;
+/// assert!(grammar.check(b"do:\n\ta\n    b\n", &Default::default())?.is_valid, "a tab is four spaces");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+pub use maskwright_lark::Tabs;
+pub use maskwright_lark::{Indentation, builtin_names};
 
 /// What a grammar without a file is called in messages.
 pub(crate) const NAMELESS: &str = "grammar.lark";
@@ -28,12 +118,28 @@ const BUILT_IN: &str = "<built in>/";
 
 /// How a grammar in Lark's language is read.
 ///
+/// # Example: the lexer, and indentation
+///
 /// ```
 /// use maskwright::lark::{Indentation, LarkOptions, LexerKind};
 /// let mut options = LarkOptions::default();
 /// assert_eq!(options.start, "start");
 /// options.lexer = LexerKind::Basic;
 /// options.indentation = Some(Indentation::python());
+/// ```
+///
+/// # Example: grammars that another one refers to
+///
+/// ```
+/// use maskwright::lark::LarkOptions;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
+/// let mut options = LarkOptions::default();
+/// options.grammars.insert("numbers".to_owned(), "NUMBER: /[0-9]+/".to_owned());
+/// let text = "%import numbers.NUMBER\nstart: NUMBER (\",\" NUMBER)*";
+/// let grammar = compiler.compile(&GrammarSource::lark(text, options), &CompileOptions::default())?;
+/// assert!(grammar.check(b"1,23", &Default::default())?.is_valid);
+/// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]

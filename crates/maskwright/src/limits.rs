@@ -7,6 +7,8 @@ use maskwright_infill::InfillLimits;
 /// that are the same on every machine. The defaults bound the worst call to a few seconds and some hundred
 /// MiB.
 ///
+/// # Example: a limit is set by its field
+///
 /// ```
 /// use maskwright::{Compiler, Limits, TokenId, Tokenizer};
 /// let tokens = ["a", "</s>"].map(|token| token.as_bytes().to_vec());
@@ -14,6 +16,21 @@ use maskwright_infill::InfillLimits;
 /// let mut limits = Limits::default();
 /// limits.max_threads = 1_000;
 /// let compiler = Compiler::with_limits(&tokenizer, limits);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: a grammar of a stranger
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Limits, TokenId, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens(vec![b"a".to_vec(), b"</s>".to_vec()], &[TokenId(1)])?;
+/// let mut limits = Limits::default();
+/// limits.compile_work = 1_000;
+/// let compiler = Compiler::with_limits(&tokenizer, limits);
+/// let huge = GrammarSource::gbnf(format!("root ::= {}", r#""a" | "#.repeat(10_000) + r#""a""#));
+/// let error = compiler.compile(&huge, &CompileOptions::default()).unwrap_err();
+/// assert!(error.is_limit());
+/// assert_eq!(error.limit(), Some(("compile_work", 1_000)));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -21,6 +21,8 @@ const MAX_WARNINGS: usize = 100;
 
 /// A warning about a string of a grammar that probably does not mean what its author intended.
 ///
+/// # Example: a string that spells a special token
+///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// let tokens = ["a", "<end>", "<", "end", ">"].map(|token| token.as_bytes().to_vec());
@@ -29,6 +31,21 @@ const MAX_WARNINGS: usize = 100;
 /// let [warning] = &grammar.warnings()[..] else { panic!("one string spells a token") };
 /// assert_eq!((warning.line, warning.column), (Some(1), Some(10)));
 /// assert!(warning.message.contains("<end>"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: bytes that no token has
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["a", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(1)])?);
+/// let grammar = compiler.compile(&GrammarSource::regex("ab?"), &CompileOptions::default())?;
+/// assert!(grammar.warnings().is_empty(), "it can be done without `b`");
+/// let grammar = compiler.compile(&GrammarSource::regex("ab|a"), &CompileOptions::default())?;
+/// for warning in grammar.warnings() {
+///     println!("{warning}");
+/// }
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]

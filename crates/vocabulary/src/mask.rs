@@ -40,6 +40,8 @@ pub fn mask_remove(words: &mut [u32], token: TokenId) {
 
 /// A set of tokens, packed: bit `i % 32` of word `i / 32`.
 ///
+/// # Example: a set of tokens
+///
 /// ```
 /// # use maskwright_vocabulary as maskwright;
 /// use maskwright::{Mask, TokenId};
@@ -48,6 +50,22 @@ pub fn mask_remove(words: &mut [u32], token: TokenId) {
 /// assert!(mask.contains(TokenId(33)));
 /// assert_eq!(mask.words(), &[0, 2, 0, 0]);
 /// assert_eq!(format!("{mask:?}"), "Mask(1 of 100 tokens: 33)");
+/// ```
+///
+/// # Example: on logits
+///
+/// ```
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::{Mask, TokenId};
+/// let mut mask = Mask::new(3);
+/// mask.insert(TokenId(1));
+/// let mut logits = [2.5, 0.5, 1.0];
+/// for (id, logit) in (0..).map(TokenId).zip(&mut logits) {
+///     if !mask.contains(id) {
+///         *logit = f32::NEG_INFINITY;
+///     }
+/// }
+/// assert_eq!(logits, [f32::NEG_INFINITY, 0.5, f32::NEG_INFINITY]);
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Mask {

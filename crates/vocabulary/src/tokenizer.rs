@@ -30,6 +30,8 @@ use crate::{Error, TokenId, TokenizerError, Vocabulary};
 
 /// A model's vocabulary and its way to cut text into tokens. Immutable and cheap to clone.
 ///
+/// # Example: from a list of tokens
+///
 /// ```
 /// # use maskwright_vocabulary as maskwright;
 /// use maskwright::{TokenId, Tokenizer};
@@ -38,6 +40,18 @@ use crate::{Error, TokenId, TokenizerError, Vocabulary};
 /// assert_eq!(tokenizer.encode("abba").unwrap(), [1, 2, 0].map(TokenId));
 /// assert_eq!(tokenizer.decode(&[1, 2, 0, 3].map(TokenId)), b"abba");
 /// assert_eq!(tokenizer.token_bytes(TokenId(3)), None, "EOS is not text");
+/// ```
+///
+/// # Example: special tokens
+///
+/// ```
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::{TokenId, Tokenizer};
+/// let tokens = ["a", "<think>", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let tokenizer = Tokenizer::from_tokens_with_special(tokens.to_vec(), &[TokenId(2)], &[TokenId(1)]).unwrap();
+/// assert_eq!(tokenizer.special_token_id("<think>"), Some(TokenId(1)));
+/// assert_eq!(tokenizer.token_bytes(TokenId(1)), None, "it is no text");
+/// assert_eq!(tokenizer.encode_with_special("<think>aa").unwrap(), [1, 0, 0].map(TokenId));
 /// ```
 #[derive(Clone)]
 pub struct Tokenizer {

@@ -18,6 +18,8 @@ use crate::{
 /// An id without bytes (a special token, a hole in the ids, a row of padded logits, a token of empty text)
 /// never matches as text. A grammar can name such a token by its id or its [name](Vocabulary::named).
 ///
+/// # Example: bytes, and what ends a text
+///
 /// ```
 /// # use maskwright_vocabulary as maskwright;
 /// use maskwright::{TokenId, Vocabulary};
@@ -25,6 +27,18 @@ use crate::{
 /// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(2)], None).unwrap();
 /// assert_eq!(vocabulary.token_bytes(TokenId(1)), Some(&b"ab"[..]));
 /// assert_eq!(vocabulary.token_bytes(TokenId(2)), None, "EOS never matches as text");
+/// ```
+///
+/// # Example: tokens with names
+///
+/// ```
+/// # use maskwright_vocabulary as maskwright;
+/// use maskwright::{TokenId, Vocabulary};
+/// let tokens = ["a", "</s>"].map(|token| Some(token.as_bytes().to_vec()));
+/// // A model's logits are often wider than its vocabulary.
+/// let vocabulary = Vocabulary::from_tokens(tokens.to_vec(), &[TokenId(1)], Some(64)).unwrap();
+/// assert_eq!((vocabulary.n_vocab(), vocabulary.named("</s>")), (64, vec![TokenId(1)]));
+/// assert!(vocabulary.is_eos(TokenId(1)) && vocabulary.token_bytes(TokenId(63)).is_none());
 /// ```
 #[derive(Debug)]
 pub struct Vocabulary {

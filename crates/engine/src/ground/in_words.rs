@@ -6,6 +6,8 @@ use maskwright_automata::ByteSet;
 
 /// Where a text is, and what may come next: [`Matcher::state`](crate::Matcher::state).
 ///
+/// # Example: a pattern
+///
 /// ```
 /// # use maskwright_engine as maskwright;
 /// # use maskwright_automata::{ByteSet, Fuel, Regex};
@@ -44,6 +46,8 @@ pub struct MatcherState {
 }
 
 /// A keyword of a schema.
+///
+/// # Example: as text
 ///
 /// ```
 /// # mod maskwright { pub use maskwright_engine::*; }

@@ -45,6 +45,8 @@ pub(crate) type MaskWithin = (Arc<MaskForm>, MaskStatus);
 
 /// How many tokens complete a text.
 ///
+/// # Example: a short completion
+///
 /// ```
 /// # mod maskwright { pub use maskwright_engine::*; pub use maskwright_vocabulary::*; }
 /// # use maskwright_automata::{Fuel, Regex};

@@ -22,12 +22,24 @@ const MAX_FOUND: usize = 64;
 
 /// What may follow the end of a canvas's text.
 ///
+/// # Example: padding
+///
 /// ```
 /// # mod maskwright { pub use maskwright_infill as infill; pub use maskwright_vocabulary::TokenId; }
 /// use maskwright::TokenId;
 /// use maskwright::infill::CanvasConfig;
 /// let config = CanvasConfig::with_padding(Some(TokenId(50_257)));
 /// assert_ne!(config, CanvasConfig::default());
+/// ```
+///
+/// # Example: the token of masked positions
+///
+/// ```
+/// # mod maskwright { pub use maskwright_infill as infill; pub use maskwright_vocabulary::TokenId; }
+/// use maskwright::TokenId;
+/// use maskwright::infill::CanvasConfig;
+/// let config = CanvasConfig::default().and_mask(Some(TokenId(126_336)));
+/// assert_eq!((config.mask, config.padding), (Some(TokenId(126_336)), None));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]

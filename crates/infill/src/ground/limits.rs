@@ -4,6 +4,8 @@ use maskwright_automata::AutomatonLimits;
 
 /// What infilling may spend, in work units and sizes that are the same on every machine.
 ///
+/// # Example: a limit is set by its field
+///
 /// ```
 /// # mod maskwright { pub use maskwright_infill as infill; }
 /// use maskwright::infill::InfillLimits;

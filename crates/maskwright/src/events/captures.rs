@@ -10,6 +10,33 @@ use maskwright_lark::LarkGrammar;
 use crate::Error;
 
 /// The text that a captured rule has matched.
+///
+/// # Example: the rules of a whole text
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let source = GrammarSource::gbnf("root ::= name \"=\" value\nname ::= [a-z]+\nvalue ::= [0-9]+").capture(["name", "value"]);
+/// let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default())?;
+/// let captures = grammar.parse(b"width=640")?.captures;
+/// let found: Vec<_> = captures.iter().map(|capture| (&*capture.name, &*capture.text)).collect();
+/// assert_eq!(found, [("name", "width"), ("value", "640")]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: while a text is written
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let source = GrammarSource::gbnf("root ::= name \"=\" value\nname ::= [a-z]+\nvalue ::= [0-9]+").capture(["value"]);
+/// let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert!(matcher.accept_bytes(b"width=6")?);
+/// let captures = grammar.captures(&matcher)?;
+/// assert_eq!((&*captures[0].text, captures[0].start, captures[0].end), ("6", 6, None), "it may go on");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Capture {

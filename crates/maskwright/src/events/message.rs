@@ -4,6 +4,8 @@ use super::{Capture, Event};
 
 /// What a whole text says.
 ///
+/// # Example: a call of a tool
+///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, TokenId, Tokenizer};
 /// use maskwright::tool_calls::ToolCallOptions;
@@ -15,6 +17,19 @@ use super::{Capture, Event};
 /// let message = grammar.parse(text.as_bytes())?;
 /// assert_eq!(message.text, "I'll look.\n");
 /// assert_eq!((&*message.calls[0].name, &*message.calls[0].arguments), ("get_weather", r#"{"city":"Rome"}"#));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: a value
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let schema = GrammarSource::json_schema(r#"{"type": "array"}"#, Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&schema, &CompileOptions::default())?;
+/// let message = grammar.parse(b"[1, {\"a\": null}]")?;
+/// assert_eq!(message.value.as_deref(), Some(r#"[1,{"a":null}]"#));
+/// assert!(message.text.is_empty() && message.calls.is_empty());
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -33,6 +48,35 @@ pub struct Message {
 }
 
 /// A call of a tool.
+///
+/// # Example: the name and the arguments
+///
+/// ```
+/// use maskwright::tool_calls::ToolCallOptions;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let tools = r#"[{"name": "add", "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}}}]"#;
+/// let source = GrammarSource::tool_calls(tools, ToolCallOptions::new("mistral_v13"), Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default())?;
+/// let message = grammar.parse(br#"[TOOL_CALLS]add[ARGS]{"a": 1}"#)?;
+/// assert_eq!((&*message.calls[0].name, &*message.calls[0].arguments), ("add", r#"{"a":1}"#));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: a custom tool, which takes a text
+///
+/// ```
+/// use maskwright::tool_calls::ToolCallOptions;
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let tools = r#"[{"type": "custom", "name": "dial",
+///     "format": {"type": "grammar", "syntax": "regex", "definition": "\\+[0-9]{6,15}"}}]"#;
+/// let source = GrammarSource::tool_calls(tools, ToolCallOptions::new("gpt_oss"), Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default())?;
+/// let message = grammar.parse(b"<|channel|>commentary to=functions.dial<|message|>+4912345<|call|>")?;
+/// assert_eq!(message.calls[0].input.as_deref(), Some("+4912345"));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct ToolCall {

@@ -29,6 +29,37 @@ pub use message::{Message, ToolCall};
 use speaker::Speaker;
 
 /// A step of the path of a value.
+///
+/// # Example: where a number is
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, Event, GrammarSource, PathPart, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let schema = GrammarSource::json_schema(r#"{"type": "object"}"#, Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&schema, &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert!(matcher.accept_bytes(br#"{"at": [3, 5"#)?);
+/// let mut events = grammar.events()?;
+/// let Some(Event::Argument { path, .. }) = events.of(&matcher)?.last() else { panic!("it has a value") };
+/// assert_eq!(path[..], [PathPart::Key("at".to_owned()), PathPart::Index(1)]);
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: as a JSON pointer
+///
+/// ```
+/// use maskwright::PathPart;
+/// let path = [PathPart::Key("at".to_owned()), PathPart::Index(1)];
+/// let pointer: String = path
+///     .iter()
+///     .map(|part| match part {
+///         PathPart::Key(key) => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+///         PathPart::Index(index) => format!("/{index}"),
+///         _ => String::new(),
+///     })
+///     .collect();
+/// assert_eq!(pointer, "/at/1");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PathPart {
@@ -39,6 +70,44 @@ pub enum PathPart {
 }
 
 /// Something that a text has said.
+///
+/// # Example: a call while it is written
+///
+/// ```
+/// use maskwright::tool_calls::ToolCallOptions;
+/// use maskwright::{CompileOptions, Compiler, Event, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let tools = r#"[{"name": "look_up", "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}}}]"#;
+/// let source = GrammarSource::tool_calls(tools, ToolCallOptions::new("qwen_3"), Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&source, &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert!(matcher.accept_bytes(b"Well.\n<tool_call>\n{\"name\": \"look_up\", \"arguments\": {\"word\": \"ma")?);
+/// let mut shown = String::new();
+/// for event in grammar.events()?.of(&matcher)? {
+///     match event {
+///         Event::Text { delta, .. } => shown.push_str(delta),
+///         Event::Tool { name, .. } => shown.push_str(name),
+///         Event::Argument { json, .. } => shown.push_str(json),
+///         _ => {}
+///     }
+/// }
+/// assert_eq!(shown, "Well.\nlook_up{\"word\":\"ma");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: the end of a text
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, Event, GrammarSource, TokenId, Tokenizer};
+/// let tokens = ["1", "</s>"].map(|token| token.as_bytes().to_vec());
+/// let compiler = Compiler::new(&Tokenizer::from_tokens(tokens.to_vec(), &[TokenId(1)])?);
+/// let schema = GrammarSource::json_schema(r#"{"type": "integer"}"#, Default::default());
+/// let grammar = compiler.compile(&schema, &CompileOptions::default())?;
+/// let mut matcher = grammar.matcher();
+/// assert_eq!(matcher.accept_tokens(&[TokenId(0), TokenId(1)])?, 2);
+/// assert!(matches!(grammar.events()?.of(&matcher)?.last(), Some(Event::End { index: None, .. })));
+/// # Ok::<(), maskwright::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -187,6 +256,8 @@ pub(crate) fn whole(region: Region) -> (Grammar, Regions) {
 
 /// What the text of a session says, in the order in which it says it.
 ///
+/// # Example: a value while it is written
+///
 /// ```
 /// use maskwright::{CompileOptions, Compiler, Event, GrammarSource, TokenId, Tokenizer};
 /// let compiler = Compiler::new(&Tokenizer::from_tokens(vec![b"</s>".to_vec()], &[TokenId(0)])?);
@@ -200,6 +271,23 @@ pub(crate) fn whole(region: Region) -> (Grammar, Regions) {
 ///     _ => None,
 /// }).collect::<String>();
 /// assert_eq!(json(events.of(&matcher)?), "[1,2");
+/// # Ok::<(), maskwright::Error>(())
+/// ```
+///
+/// # Example: what is new, and after a rollback
+///
+/// ```
+/// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
+/// let tokenizer = Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?;
+/// let schema = GrammarSource::json_schema(r#"{"type": "array"}"#, Default::default());
+/// let grammar = Compiler::new(&tokenizer).compile(&schema, &CompileOptions::default())?;
+/// let (mut matcher, mut events) = (grammar.matcher(), grammar.events()?);
+/// assert!(matcher.accept_bytes(b"[1,")?);
+/// let n_told = events.of(&matcher)?.len();
+/// assert!(matcher.accept_bytes(b"2,")?);
+/// assert!(events.of(&matcher)?[n_told..].len() > 0, "those before stay as they are");
+/// matcher.rollback(1)?;
+/// assert_eq!(events.of(&matcher)?.len(), n_told);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 pub struct Events {

@@ -133,7 +133,7 @@ pub enum OnError {
 /// for format in tool_formats() {
 ///     println!("{}: {}", format.name, format.models.join(", "));
 /// }
-/// assert!(tool_formats().iter().any(|format| format.name == "qwen_3"));
+/// assert!(tool_formats().any(|format| format.name == "qwen_3"));
 /// ```
 ///
 /// # Example: the one of a chat template

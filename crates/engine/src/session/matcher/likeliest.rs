@@ -22,6 +22,8 @@ const NARROW: usize = 4;
 
 /// How the likeliest text is searched for.
 ///
+/// # Example: fewer states
+///
 /// ```
 /// # mod maskwright { pub use maskwright_engine::*; }
 /// use maskwright::LikeliestConfig;

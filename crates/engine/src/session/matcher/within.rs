@@ -15,6 +15,8 @@ use crate::{EngineError, Error};
 
 /// What a session is asked to keep to.
 ///
+/// # Example: limits on tokens and on work
+///
 /// ```
 /// # mod maskwright { pub use maskwright_engine::*; }
 /// use maskwright::MatcherConfig;
