@@ -1,10 +1,10 @@
 """One label for a text, with the probability of each.
 
-A choice is a grammar too: under its mask the model can only write a label. Here no text is drawn. All ways to write a label are followed, and
-their probabilities, from the softmax of the masked logits, added up: how often a sample under the mask would be each label.
+A choice is a grammar too: under its mask the model can only write a label. Here no text is drawn. All ways to write a label are followed,
+and their probabilities, from the softmax of the masked logits, added up: how often a sample under the mask would be each label.
 
-The mask hides what else the model would have said. So the first line says how much of the model's probability it left at the first token: if
-that is tiny, the prompt doesn't lead to a label, and the probabilities mean little.
+The mask hides what else the model would have said. So the first number says how much of the model's probability it left at the first token.
+If that is tiny, the prompt doesn't lead to a label, and the probabilities mean little.
 """
 
 from collections import Counter

@@ -11,7 +11,7 @@ import maskwright
 import stand_in
 
 PATH = "greet.py"
-OLD = '''import sys
+OLD = """import sys
 
 
 def greet(name):
@@ -20,7 +20,7 @@ def greet(name):
 
 def main():
     greet(sys.argv[1])
-'''
+"""
 
 # The script gets two lines slightly wrong: a comma in `"Hello, "`, and a tab before `greet`.
 SCRIPT = """*** Begin Patch

@@ -66,9 +66,7 @@ class Transformers:
     def prompt(self, messages, tools=()):
         if self.hf_tokenizer.chat_template is None:
             return self.hf_tokenizer("\n\n".join(message.get("content") or "" for message in messages) + "\n\n")["input_ids"]
-        chat = self.hf_tokenizer.apply_chat_template(
-            messages, tools=list(tools) or None, add_generation_prompt=True, return_dict=True
-        )
+        chat = self.hf_tokenizer.apply_chat_template(messages, tools=list(tools) or None, add_generation_prompt=True, return_dict=True)
         return chat["input_ids"]
 
     def logits(self, sequences):

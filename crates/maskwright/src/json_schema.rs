@@ -237,9 +237,9 @@ pub use maskwright_json_schema::Style;
 /// ```
 /// use maskwright::{CompileOptions, Compiler, GrammarSource, Tokenizer};
 /// let compiler = Compiler::new(&Tokenizer::from_tokens((0u8..=255).map(|byte| vec![byte]).collect(), &[])?);
-/// let schema = GrammarSource::json_schema(r#"{"type": "integer", "minium": 3}"#, Default::default());
+/// let schema = GrammarSource::json_schema(r#"{"type": "string", "minLenght": 3}"#, Default::default());
 /// let warnings = compiler.compile(&schema, &CompileOptions::default())?.report().unwrap().warnings();
-/// assert_eq!((&*warnings[0].keyword, warnings[0].suggestion), ("minium", Some("minimum")));
+/// assert_eq!((&*warnings[0].keyword, warnings[0].suggestion), ("minLenght", Some("minLength")));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
 ///

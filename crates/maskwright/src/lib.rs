@@ -31,6 +31,9 @@
 //! parts. [`CompiledGrammar::check`] says where a whole text leaves the language, and why. Every call that
 //! can fail returns [`Error`]; the errors of building a grammar by hand convert to it.
 //!
+//! Programs to start from are in the folder `examples`: `own_loop`, `server`, `tool_calls`, `diffusion` and
+//! `candle`, each to be run with `cargo run --example own_loop`.
+//!
 //! Rare options are in modules by topic: [`json_schema`], [`lark`], [`infill`], [`grammar`] (grammars built
 //! by hand) and [`inspect`] (what the engine knows, for debugging).
 //!
