@@ -49,8 +49,10 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     inside = {file.src_uri for file in files}
     text = outside_of_code(lambda line: to_repository(line, page.file.src_uri, inside), with_reference(markdown))
-    if page.file.src_uri in SELDOM_MEANT:
-        page.meta["search"] = {"boost": 0.3}
+    name = page.file.src_uri
+    # Who searches for a keyword or an option looks it up.
+    is_table = name.startswith("reference/") and name != "reference/python.md"
+    page.meta["search"] = {"boost": 0.3 if name in SELDOM_MEANT else 2 if is_table else 1}
     # Prompts are not selected with an example.
     return as_python_markdown(with_pictures(text)).replace("```python\n>>>", "```pycon\n>>>")
 
