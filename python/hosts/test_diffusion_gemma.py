@@ -161,7 +161,7 @@ def test_used_twice_and_misused(model, tokenizer, grammars):
     for n_rows in (2, 1):
         texts, whole = generate(model, tokenizer, [processor], n_rows)
         assert all(whole) and all(is_valid("date", text) for text in texts)
-    with pytest.raises(ValueError, match="a text needs at most"):
+    with pytest.raises(ValueError, match="too few for the grammar"):
         generate(model, tokenizer, [LogitsProcessor(grammars["calls"])], 1, max_new_tokens=3)
     with pytest.raises(ValueError, match="2 grammars"):
         generate(model, tokenizer, [LogitsProcessor([grammars["date"], grammars["gbnf"]])], 3)

@@ -279,7 +279,7 @@ def test_strict_reasoning_ends_within_its_budget(tokenizer, monkeypatch):
         ({"ebnf": "root ::= a"}, "(line 1, column 10)"),
         ({"ebnf": "%llguidance {}\nstart: a"}, "(line 2, column 8)"),
         ({"structural_tag": '{"type":"structural_tag","format":{"type":"tog"}}'}, "/format"),
-        ({"json_schema": json.dumps(PERSON), "max_new_tokens": 3}, "3 tokens are too few for the grammar: a text needs at most"),
+        ({"json_schema": json.dumps(PERSON), "max_new_tokens": 3}, "3 tokens are too few for the grammar: "),
     ],
 )
 def test_a_bad_request_fails_alone(tokenizer, asked, place):
@@ -352,7 +352,7 @@ def test_the_server_on_a_cpu(tmp_path_factory):
             assert judge(answer["text"]), (name, answer["text"])
         assert bad["status"] == short["status"] == 400
         assert "not closed" in bad["error"]
-        assert "3 tokens are too few for the grammar: a text needs at most" in short["error"]
+        assert "3 tokens are too few for the grammar: " in short["error"]
 
         client = OpenAI(base_url=f"http://127.0.0.1:{server.port}/v1", api_key="none", max_retries=0, timeout=400)
         for page in run_by("cargo xtask hosts sglang"):
@@ -472,7 +472,7 @@ def test_compilations_hold_up_no_known_grammar():
         print(f"\nknown {seconds[0]:.2f} s, free {seconds[1]:.2f} s, hard {max(each for _, each in of_hard):.1f} s; ", end="")
         print(f"memory {before} MB, at most {max(most)} MB")
         assert all(re.fullmatch("[0-9]{24}", answer["text"]) for answer, _ in of_known)
-        assert all("a text needs at most" in answer["error"] for answer, _ in of_limits)
+        assert all("are enough, the end" in answer["error"] for answer, _ in of_limits)
         assert {answer.get("status") for answer, _ in of_hard} == {400}
         counted = server.metrics()
         # All but the hard ones are checked at once. Those of known limits are not counted: they wait for nothing.

@@ -77,7 +77,7 @@ def complete_or_refused(answers):
     expected = {n: least[LONG[n // 8 % len(LONG)]] for n in range(0, len(answers), 8)}
     for n, each in enumerate(answers):
         if each.limit < expected.get(n, 0):
-            words = rf"max_tokens={each.limit}: {each.limit} tokens? (is|are) too few for the grammar: a text needs at most {expected[n]},"
+            words = rf"max_tokens={each.limit}: {each.limit} tokens? (is|are) too few for the grammar: {expected[n]} (is|are) enough,"
             assert each.error and re.search(words, each.error), each
         else:
             all_valid([each])
@@ -249,7 +249,7 @@ def test_a_limit_that_is_too_low_is_refused(server):
     job = "long", extra(choice=[text]), is_one_of([text])
     for stream_every in (1, None):
         (answer,) = server.run([job], max_tokens=least - 1, stream_every=stream_every)
-        assert f"{least - 1} tokens are too few for the grammar: a text needs at most {least}," in answer.error
+        assert f"{least - 1} tokens are too few for the grammar: {least} are enough," in answer.error
         assert answer.error.startswith("stream" if stream_every else "400")
         all_valid(server.run([job], max_tokens=least, stream_every=stream_every))
 
@@ -447,7 +447,7 @@ def test_compilations_hold_up_no_known_grammar():
         print("checked:", server.metric("maskwright_check_seconds_count"), "in all", server.metric("maskwright_check_seconds_sum"), "s")
         all_valid(of_known)
         assert all("maskwright_numbers" in each.error for each in checked), checked
-        assert all("a text needs at most" in each.error for each in of_limits), of_limits
+        assert all("are enough, the end" in each.error for each in of_limits), of_limits
         assert {each.error is None for each in of_free} == {True}
         assert not [each for each in of_hard if each.error and each.error.startswith("500")]
         assert max(seconds[0]) <= 0.3 and mean(seconds[2]) <= 1.3 * mean(seconds[3])
@@ -483,7 +483,7 @@ def test_offline_texts_and_beams(monkeypatch):
     for output, (_, judge) in zip(outputs, asked * 4, strict=True):
         judge(output.outputs[0].text)
     refused = SamplingParams(max_tokens=3, structured_outputs=StructuredOutputsParams(json=SCHEMAS["person"]))
-    with pytest.raises(VLLMValidationError, match=r"3 tokens are too few for the grammar: a text needs at most \d+"):
+    with pytest.raises(VLLMValidationError, match=r"3 tokens are too few for the grammar: \d+ are enough"):
         llm.generate(["Ada"], refused, use_tqdm=False)
     # Without a max_tokens, what the context leaves is the limit.
     for given in (None, 1000):

@@ -237,7 +237,7 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         (("structural_tag", "{"), {}, "the structural tag is not JSON"),
         (("structural_tag", "[" * 100_000), {}, "the structural tag is not JSON, or nested too deeply"),
         (("structural_tag", '{"structures": [1], "triggers": ["a"], "at_least_one": true}'), {}, "/structures/0"),
-        (("regex", "yes"), {"max_new_tokens": 1}, "regex with max_new_tokens=1: 1 token is too few for the grammar: a text needs at most "),
+        (("regex", "yes"), {"max_new_tokens": 1}, "regex with max_new_tokens=1: 1 token is too few for the grammar: "),
         (("regex", "yes"), {"stop_token_ids": {256, ord("e")}}, "stop_token_ids=[101, 256]: "),
     ],
 )
@@ -286,7 +286,7 @@ def test_limits(host, monkeypatch):
         return req.error or inner(req).text._begun().max_tokens
 
     assert limit(max_new_tokens=40) == 40
-    assert "a text needs at most 2" in limit(max_new_tokens=1)
+    assert "2 are enough" in limit(max_new_tokens=1)
     assert limit(max_new_tokens=0) is None  # only the prompt is read
     assert limit(max_new_tokens=1, custom_params={"maskwright_limit": False}) is None
     monkeypatch.setenv("MASKWRIGHT_LIMIT", "0")

@@ -214,7 +214,7 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         ({"grammar": "start: a"}, "(line 1, column 8)"),
         ({"structural_tag": '{"type":"structural_tag","format":{"type":"tog"}}'}, "/format"),
         ({"json": {}, "whitespace_pattern": "[ ]?"}, "whitespace_pattern"),
-        ({"choice": ["yes"], "max_tokens": 1}, "with max_tokens=1: 1 token is too few for the grammar: a text needs at most 2"),
+        ({"choice": ["yes"], "max_tokens": 1}, "with max_tokens=1: 1 token is too few for the grammar: 2 are enough"),
         ({"choice": ["yes"], "stop_token_ids": [256, ord("e")]}, "with stop_token_ids=[256, 101]: "),
     ],
 )
@@ -290,7 +290,7 @@ def test_limits(host, monkeypatch):
     params = host.params(max_tokens=40, choice=["yes"])
     assert limit(params) == 40
     assert limit(params, max_model_len=30, n_prompt=10) == 20
-    assert "a text needs at most 2" in limit(params, max_model_len=11, n_prompt=10)
+    assert "2 are enough" in limit(params, max_model_len=11, n_prompt=10)
     assert limit(params, resumable=True) is None
     elsewhere = {"kv_transfer_params": {"do_remote_decode": True}}
     assert limit(host.params(max_tokens=1, extra_args=elsewhere, choice=["yes"])) is None

@@ -59,7 +59,7 @@ pub(crate) fn start(
         let (n_prompt, context_length) = (prompt.ids.len(), limits.context_length);
         bail!(
             "the model's context of {context_length} tokens after the prompt's {n_prompt} is too small for the \
-             grammar: a text needs at most {needed}"
+             grammar: {needed} are enough"
         );
     }
     let matcher = grammar.matcher_with(&MatcherConfig::with_max_tokens(limit))?;
@@ -139,7 +139,7 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
             let limits = TokenLimits { max_tokens, context_length };
             start(&grammar, &limits, Prompt::unhealed(vec![TokenId(8); n_prompt])).err().unwrap().to_string()
         };
-        assert!(error(2, 100, 1).contains("2 tokens are too few for the grammar: a text needs at most 3"));
+        assert!(error(2, 100, 1).contains("2 tokens are too few for the grammar: 3 are enough"));
         let message = error(100, 12, 10);
         assert!(
             message.contains("context of 12 tokens after the prompt's 10") && message.contains("at most 3")
