@@ -1,5 +1,6 @@
 """What MkDocs does not do by itself for this site: `mkdocs.yml` names this file.
 
+* Some pages beside `docs/` are pages of the site too.
 * Links that leave the site lead to the repository, if there is such a file.
 * `<picture>` elements follow the reader's choice of light or dark.
 * `<!-- python: NAMES -->` becomes the reference of these names, read from the package's stub and sources, which are not imported.
@@ -19,8 +20,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "https://github.com/maskwright/maskwright"
 PACKAGE = ROOT / "python" / "python" / "maskwright"
+#: Pages at the root of the repository that are read on the site too.
+AT_ROOT = ["SECURITY.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]
 #: Long pages that have every word, and that nobody looks words up for.
 SELDOM_MEANT = ["papers.md", "structural-tags-compared.md", "api-changes.md", "performance.md", "versioning.md"]
+SELDOM_MEANT += ["CONTRIBUTING.md", "ARCHITECTURE.md"]
 log = logging.getLogger("mkdocs.hooks.maskwright")
 
 
@@ -43,6 +47,8 @@ def on_files(files: Any, config: Any) -> Any:
         log.info("the playground is not part of this site: `cargo xtask js` builds it")
         said = "<!doctype html><title>Playground</title><p>This copy of the site was built without the playground."
         files.append(File.generated(config, "playground/index.html", content=said))
+    for name in AT_ROOT:
+        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
     return files
 
 
@@ -74,13 +80,17 @@ def outside_of_code(change: Callable[[str], str], text: str) -> str:
 
 
 def to_repository(line: str, page: str, inside: set[str]) -> str:
-    """The line with links to what is not on the site made links to the repository."""
+    """The line with links to where their pages are on the site, or else in the repository."""
+    folder = "" if page in AT_ROOT else posixpath.join("docs", posixpath.dirname(page))
 
     def moved(link: re.Match[str]) -> str:
         target, anchor = link[1], link[2] or ""
-        path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
-        if ":" in target or path.removeprefix("docs/") in inside:
+        if ":" in target:
             return link[0]
+        path = posixpath.normpath(posixpath.join(folder, target))
+        name = path.removeprefix("docs/")
+        if name in inside and (name != path or name in AT_ROOT):
+            return f"]({posixpath.relpath(name, posixpath.dirname(page) or '.')}{anchor})"
         if not (ROOT / path).exists():
             log.warning("%s links to %s, which does not exist", page, target)
         kind = "tree" if (ROOT / path).is_dir() else "blob"

@@ -13,7 +13,7 @@ HOOKS = importlib.util.spec_from_file_location("hooks", ROOT / "docs/.site/hooks
 hooks = importlib.util.module_from_spec(HOOKS)
 HOOKS.loader.exec_module(hooks)
 
-DOCS = [page for page in pages() if page.startswith("docs/")]
+DOCS = [page for page in pages() if page.startswith("docs/") or page in hooks.AT_ROOT]
 LINK = re.compile(r"\]\(<?([^)<>\s]+)>?(?: \"[^\"]*\")?\)|(?:src|srcset|href)=\"([^\"]+)\"")
 
 
@@ -90,7 +90,7 @@ def navigation():
     for line in (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2].splitlines():
         section = line if line.startswith("  - ") else section
         if entry := re.search(r"(?:- |: )([\w/.-]+\.(?:md|html))$", line):
-            found[f"docs/{entry[1]}"] = section
+            found[entry[1] if entry[1] in hooks.AT_ROOT else f"docs/{entry[1]}"] = section
     return found
 
 
@@ -129,6 +129,14 @@ def test_links_that_leave_the_site_lead_to_the_repository():
     made = hooks.to_repository(line, "guides/vllm.md", {"guides/limits.md"})
     where = "https://github.com/maskwright/maskwright"
     assert made == f"[a]({where}/blob/main/examples/README.md#x), [b]({where}/tree/main/crates), [c](limits.md#y), [d](https://e.f)"
+
+
+def test_links_between_docs_and_the_root_are_those_of_the_site():
+    inside = {"SECURITY.md", "how/index.md", "guides/c.md"}
+    assert hooks.to_repository("[a](../../SECURITY.md#x)", "guides/c.md", inside) == "[a](../SECURITY.md#x)"
+    assert hooks.to_repository("[a](docs/how/index.md), [b](#c)", "SECURITY.md", inside) == "[a](how/index.md), [b](#c)"
+    made = hooks.to_repository("[a](docs/how/index.md), [b](GOVERNANCE.md)", "CONTRIBUTING.md", inside)
+    assert made == f"[a](how/index.md), [b]({hooks.REPOSITORY}/blob/main/GOVERNANCE.md)"
 
 
 def test_lists_and_pictures_are_those_of_github():
