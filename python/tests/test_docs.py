@@ -41,7 +41,7 @@ PAGES = [page for page in pages.pages() if pages.blocks(page)]
 #: At least so many blocks are run by the tests. At most such a share of the shell's blocks, which often install or serve, and of all others
 #: that are not text, is only shown.
 MIN_RUN = 140
-MAX_SHOWN = {"sh": 0.6, "others": 0.05}
+MAX_SHOWN = {"sh": 0.6, "others": 0.08}
 
 
 @pytest.fixture(scope="session")
