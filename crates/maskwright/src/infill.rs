@@ -30,6 +30,8 @@ pub use maskwright_infill::CanvasConfig;
 /// assert_eq!(canvas.status()?, CanvasStatus::Open, "neither was found out");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::CanvasStatus;
 /// A hole of a [`Template`](crate::Template), by its size.
 ///
@@ -57,6 +59,8 @@ pub use maskwright_infill::CanvasStatus;
 /// assert!(is_possible(Hole::Any)? && is_possible(Hole::AtMost(3))? && !is_possible(Hole::AtMost(2))?);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::Hole;
 /// What canvases and templates may spend: [`Infiller::limits`] tells them.
 ///
@@ -73,6 +77,8 @@ pub use maskwright_infill::Hole;
 /// assert!(grammar.canvas(&[None; 513]).is_err());
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::InfillLimits;
 /// Makes canvases and templates. [`CompiledGrammar::infiller`](crate::CompiledGrammar::infiller) makes one.
 ///
@@ -110,6 +116,8 @@ pub use maskwright_infill::InfillLimits;
 /// assert_eq!(text.join().unwrap()?.as_deref(), Some(&b"aab"[..]));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::Infiller;
 /// A piece of a [`Template`](crate::Template), which is given or to be filled in.
 ///
@@ -139,6 +147,8 @@ pub use maskwright_infill::Infiller;
 /// assert!(grammar.template(parts)?.is_possible()?);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::Part;
 /// What [`Canvas::allows`](crate::Canvas::allows) says of a token.
 ///
@@ -171,4 +181,6 @@ pub use maskwright_infill::Part;
 /// assert_eq!(canvas.complete()?, Some(vec![TokenId(1), TokenId(0)]));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::Verdict;

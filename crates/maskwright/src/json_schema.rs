@@ -38,6 +38,8 @@ use crate::Error;
 /// assert!(any.check(b"1500000.0", &Default::default())?.is_valid);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::Numbers;
 /// The order of an object's members.
 ///
@@ -67,6 +69,8 @@ pub use maskwright_json_schema::Numbers;
 /// assert!(grammar.check(br#"{"b": 2, "a": 1}"#, &Default::default())?.is_valid);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::PropertyOrder;
 /// Says which keywords of a schema are enforced. [`CompiledGrammar::report`](crate::CompiledGrammar::report)
 /// gives one.
@@ -98,6 +102,8 @@ pub use maskwright_json_schema::PropertyOrder;
 /// }
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::Report;
 /// A keyword and what became of it: [`Report::entries`] lists them.
 ///
@@ -128,6 +134,8 @@ pub use maskwright_json_schema::Report;
 /// assert!(grammar.report().unwrap().entries().all(|entry| entry.tool == Some("now")));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::ReportEntry;
 pub use maskwright_json_schema::SUPPORTED;
 /// The options of [`GrammarSource::json_schema`](crate::GrammarSource::json_schema).
@@ -147,6 +155,8 @@ pub use maskwright_json_schema::SUPPORTED;
 /// assert!(!grammar.report().unwrap().is_complete(), "the pattern is left out, and the report says so");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::SchemaConfig;
 /// Limits of [`SchemaConfig::limits`].
 ///
@@ -179,6 +189,8 @@ pub use maskwright_json_schema::SchemaConfig;
 /// assert!(!grammar.check(b"[\n      1\n]", &Default::default())?.is_valid);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::SchemaLimits;
 /// How a keyword is enforced, if it is.
 ///
@@ -213,6 +225,8 @@ pub use maskwright_json_schema::SchemaLimits;
 /// assert!(reason.contains("backreference"));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::Status;
 /// How an object is written: as JSON, or as models write arguments.
 ///
@@ -229,6 +243,8 @@ pub use maskwright_json_schema::Status;
 /// assert!(grammar.check(b"<parameter=city>Rome</parameter>", &Default::default())?.is_valid);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::Style;
 /// What has no effect in a schema: [`Report::warnings`] lists it.
 ///
@@ -254,6 +270,8 @@ pub use maskwright_json_schema::Style;
 /// println!("{}", warnings[0]);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::Warning;
 /// Where texts of a schema may have white space.
 ///
@@ -292,6 +310,8 @@ pub use maskwright_json_schema::Warning;
 /// assert!(allows(Whitespace::AtMost(1), "[ 1 ,2]")? && !allows(Whitespace::AtMost(1), "[  1]")?);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_json_schema::Whitespace;
 
 /// A JSON Schema as text. Made from text, or from a value, which keeps the order of its keys.

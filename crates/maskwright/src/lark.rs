@@ -51,6 +51,8 @@ use crate::Error;
 /// assert!(grammar.check(b"it is 21 degrees", &Default::default())?.is_valid);
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_lark::LarkDialect;
 /// How a text is split into terminals.
 ///
@@ -85,6 +87,8 @@ pub use maskwright_lark::LarkDialect;
 /// assert!(grammar.check(b"grammars", &Default::default())?.is_valid, "a lexer would take the `s` too");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_lark::LexerKind;
 /// How tabs count in [`Indentation::tabs`].
 ///
@@ -107,6 +111,8 @@ pub use maskwright_lark::LexerKind;
 /// assert!(grammar.check(b"do:\n\ta\n    b\n", &Default::default())?.is_valid, "a tab is four spaces");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_lark::Tabs;
 pub use maskwright_lark::{Indentation, builtin_names};
 

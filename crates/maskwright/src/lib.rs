@@ -103,6 +103,8 @@ pub use maskwright_automata::CancelToken;
 /// assert!((-8.1..-8.0).contains(&found.log_probability), "of `no` and the end");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::Likeliest;
 /// The options of [`Matcher::likeliest`].
 ///
@@ -120,6 +122,8 @@ pub use maskwright_engine::Likeliest;
 /// assert_eq!((found.token_ids, found.is_complete), (vec![TokenId(0); 3], false));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::LikeliestConfig;
 /// How sure a search is: [`Likeliest::status`].
 ///
@@ -148,6 +152,8 @@ pub use maskwright_engine::LikeliestConfig;
 /// assert_eq!(found.status, LikeliestStatus::Bound, "whether `b` or `c` is likelier, nobody has said");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::LikeliestStatus;
 /// How complete a mask is: [`Matcher::fill_mask`] returns it.
 ///
@@ -177,6 +183,8 @@ pub use maskwright_engine::LikeliestStatus;
 /// assert!(matcher.mask_status() == MaskStatus::Bound && !mask.is_empty(), "each of its tokens is allowed");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::MaskStatus;
 /// Follows one text from left to right. [`CompiledGrammar::matcher`] makes one.
 ///
@@ -211,6 +219,8 @@ pub use maskwright_engine::MaskStatus;
 /// assert_eq!(matcher.fork().finish()?, [3, 4].map(TokenId));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::Matcher;
 /// The options of a [`Matcher`], for [`CompiledGrammar::matcher_with`].
 ///
@@ -226,6 +236,8 @@ pub use maskwright_engine::Matcher;
 /// assert_eq!(matcher.mask()?.iter().collect::<Vec<_>>(), [TokenId(1)], "`b` and the end still fit");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::MatcherConfig;
 /// The place of a text in its grammar, in words: [`Matcher::state`] gives it.
 ///
@@ -242,6 +254,8 @@ pub use maskwright_engine::MatcherConfig;
 /// assert_eq!((state.path.as_deref(), state.is_complete), (Some("/age"), false));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::MatcherState;
 /// A token or a run of bytes: [`Matcher::steps`] lists those of a text.
 ///
@@ -274,6 +288,8 @@ pub use maskwright_engine::MatcherState;
 /// assert_eq!(first.text(), second.text());
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::MatcherStep;
 /// The scores of a position, for [`Matcher::likeliest`] and [`Canvas::likeliest`].
 ///
@@ -302,6 +318,8 @@ pub use maskwright_engine::MatcherStep;
 /// assert_eq!(found.token_ids, [0, 2].map(TokenId), "the text cannot end at once");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::PositionScores;
 /// What limits the value in progress: [`MatcherState::keywords`] lists them.
 ///
@@ -317,6 +335,8 @@ pub use maskwright_engine::PositionScores;
 /// assert!(keywords.iter().any(|keyword| keyword.name == "maximum" && keyword.value == "130"));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::StateKeyword;
 /// A way to go on with a text: [`MatcherState::next`] lists them.
 ///
@@ -342,6 +362,8 @@ pub use maskwright_engine::StateKeyword;
 /// }
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::StateNext;
 /// How sure a number of tokens is: [`TokensToFinish::status`].
 ///
@@ -371,6 +393,8 @@ pub use maskwright_engine::StateNext;
 /// assert!(grammar.matcher_with(&MatcherConfig::with_max_tokens(enough)).is_ok());
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::TokenCountStatus;
 /// The way from here to the end of a text: [`Matcher::tokens_to_finish`] measures it.
 ///
@@ -386,6 +410,8 @@ pub use maskwright_engine::TokenCountStatus;
 /// assert_eq!(matcher.tokens_to_finish()?.n_tokens, 4, "three brackets and the end");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_engine::TokensToFinish;
 /// What the engine makes of a grammar and a text, for debugging.
 ///
@@ -421,6 +447,8 @@ pub use maskwright_engine::inspect;
 /// assert_eq!((error.pointer(), error.keyword()), (Some("/properties/age"), Some("type")));
 /// println!("{error}");
 /// ```
+///
+/// # Overview
 pub use maskwright_error::Error;
 /// The kinds of failure, to branch on: [`Error::kind`].
 ///
@@ -450,6 +478,8 @@ pub use maskwright_error::Error;
 /// assert_eq!((error.kind(), error.needed()), (ErrorKind::MaxTokensTooSmall, Some(6)));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_error::ErrorKind;
 /// For models that fill in masked tokens, in any order. [`CompiledGrammar::canvas`] makes one.
 ///
@@ -483,6 +513,8 @@ pub use maskwright_error::ErrorKind;
 /// assert_eq!(found.token_ids, [1, 0].map(TokenId), "the model likes `a`, which does not fit");
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::Canvas;
 /// For texts of which some pieces are given. [`CompiledGrammar::template`] makes one.
 ///
@@ -518,6 +550,8 @@ pub use maskwright_infill::Canvas;
 /// assert_eq!(template.complete()?.as_deref(), Some(&b"1+2=1"[..]));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_infill::Template;
 pub use maskwright_vocabulary::{
     Mask, TokenId, Tokenizer, TokenizerOptions, Vocabulary, mask_contains, mask_words,
@@ -532,6 +566,8 @@ pub use maskwright_vocabulary::{
 /// let error = source.grammar(&Default::default()).unwrap_err();
 /// assert_eq!((error.path(), error.line()), (Some("list.gbnf".as_ref()), Some(1)));
 /// ```
+///
+/// # Overview
 pub use source::GrammarSource;
 pub use special_text::GrammarWarning;
 

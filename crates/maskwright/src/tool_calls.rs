@@ -36,6 +36,8 @@
 /// assert!(!grammar.report().unwrap().is_complete());
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_tags::OnError;
 /// When a message has reasoning before its text and calls.
 ///
@@ -69,6 +71,8 @@ pub use maskwright_tags::OnError;
 /// assert_eq!((message.reasoning.trim(), message.text.trim()), ("Easy.", "It is noon."));
 /// # Ok::<(), maskwright::Error>(())
 /// ```
+///
+/// # Overview
 pub use maskwright_tags::Reasons;
 pub use maskwright_tags::{
     ToolCallOptions, ToolFormat, formats_of_template, template_opens_reasoning, tool_formats,
