@@ -4,3 +4,4 @@
 #![doc = include_str!("../../../README.md")]
 #![doc = include_str!("../../../crates/infill/README.md")]
 #![doc = include_str!("../../../docs/how/configurations.md")]
+#![doc = include_str!("../../../docs/guides/rust.md")]
