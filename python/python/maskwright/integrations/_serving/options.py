@@ -39,7 +39,7 @@ class Options(NamedTuple):
     """See `read`."""
 
     mask_work: int | None = 400_000
-    """The work units of one mask: some 10 ms. A step of a server waits for the masks of all its sequences. None for no limit."""
+    """The work units of one mask: some 8 ms. A step of a server waits for the masks of all its sequences. None for no limit."""
     compile_work: int = 16_000_000
     """The work units of one compilation: less than 2 s."""
     compile_bytes: int = 192 << 20
