@@ -29,7 +29,6 @@ Examples:
   maskwright check --regex '[0-9]{4}-[0-9]{2}' --text 2024-02
   echo '{\"age\": 200}' | maskwright check \\
     --json-schema '{\"properties\": {\"age\": {\"maximum\": 120}}}'    # exit code 1
-  echo 'def f(x): return x' | maskwright check --grammar python
   maskwright check --schema '{\"pattern\": \"(a)\\\\1\"}'                   # exit code 1";
 
 pub(crate) const MASK: &str = "\
