@@ -150,14 +150,13 @@ fn the_example_in_c() {
     }
 }
 
-/// The block of `docs/guides/c.md`, with what it leaves to its reader: `sample` takes the first token allowed,
-/// and prints it.
-#[test]
-fn the_loop_of_the_guide() {
+/// The block of `docs/guides/c.md` in a language, with what it leaves to its reader: `sample` takes the first
+/// token allowed, and prints it.
+fn the_loop_of_the_guide(language: &str, compiler: &str, standard: &str) {
     const N_SIGNS: usize = 94;
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/c.md");
     let guide = std::fs::read_to_string(guide).unwrap();
-    let (_, block) = guide.split_once("\n```c\n").unwrap();
+    let (_, block) = guide.split_once(&format!("\n```{language}\n")).unwrap();
     let (block, _) = block.split_once("\n```\n").unwrap();
     let source = format!(
         "#include <maskwright.h>\n#include <stdbool.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
@@ -173,7 +172,8 @@ fn the_loop_of_the_guide() {
          }}\n"
     );
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("guide.c"), source).unwrap();
+    let file = folder.path().join("guide").with_extension(language);
+    std::fs::write(&file, source).unwrap();
     // The signs of ASCII, then the end.
     let signs = (b'!'..=b'~').zip(0..).map(|(sign, id)| (char::from(sign).to_string(), id.into()));
     let end = serde_json::json!({
@@ -189,14 +189,23 @@ fn the_loop_of_the_guide() {
         "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
     });
     std::fs::write(folder.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
-    let Some(program) = support::program(folder.path(), "cc", "-std=c99", &folder.path().join("guide.c"))
-    else {
-        return skipped("guide.c", "cc");
+    let Some(program) = support::program(folder.path(), compiler, standard, &file) else {
+        return skipped("the guide's loop", compiler);
     };
     let schema = r#"{"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}, "required": ["age"],
         "additionalProperties": false}"#;
     let printed = support::output(Command::new(program).arg(schema).current_dir(&folder));
     assert_eq!(printed, r#"{"age":0}"#);
+}
+
+#[test]
+fn the_guides_loop_in_c() {
+    the_loop_of_the_guide("c", "cc", "-std=c99");
+}
+
+#[test]
+fn the_guides_loop_in_cpp() {
+    the_loop_of_the_guide("cpp", "c++", "-std=c++11");
 }
 
 #[test]
