@@ -1,5 +1,10 @@
 //! The programs of `examples/` run, and what they assert holds.
 
+#![allow(
+    clippy::duplicate_mod,
+    reason = "each example has the stand-in for itself, as it has when it is built alone"
+)]
+
 #[path = "../examples/candle.rs"]
 pub mod candle;
 #[path = "../examples/diffusion.rs"]
