@@ -1,8 +1,8 @@
 //! `cargo xtask site`: the documentation site, built from `docs/` into `target/site`.
 //!
 //! The playground is part of it if `cargo xtask js` has built it: `docs/.site/hooks.py` takes it in. Not part
-//! of `.ci/run`, since MkDocs is installed from the network. Links, and the way to each page, are tested without
-//! it, by `python/tests/test_site.py`.
+//! of `.ci/run`, since MkDocs is installed from the network. Links, and the way to each page, are tested
+//! without it, by `python/tests/test_site.py`.
 
 use std::process::Command;
 
