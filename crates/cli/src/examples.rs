@@ -29,7 +29,7 @@ Examples:
   maskwright check --regex '[0-9]{4}-[0-9]{2}' --text 2024-02
   echo '{\"age\": 200}' | maskwright check \\
     --json-schema '{\"properties\": {\"age\": {\"maximum\": 120}}}'    # exit code 1
-  maskwright check --schema '{\"pattern\": \"(a)\\\\1\"}'                   # exit code 1";
+  maskwright check --schema '{\"pattern\": \"(a)\\\\1\"}'               # exit code 1";
 
 pub(crate) const MASK: &str = "\
 Examples:
