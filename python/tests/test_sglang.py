@@ -173,6 +173,14 @@ def random_tree(draw, good, n_nodes):
     return child, sibling, tokens
 
 
+def test_lark_of_llguidance(host, tokenizer):
+    """A schema within rules, with and without the header."""
+    manager = host()
+    for header in ("", "%llguidance {}\n"):
+        (req,) = add(manager, ("ebnf", header + 'start: "n" %json {"type": "boolean"}'), max_new_tokens=40)
+        assert tokenizer.decode(inner(req).text._begun().finish()) in (b"ntrue", b"nfalse")
+
+
 @pytest.mark.parametrize("reasoning_parser", [None, "some"])
 def test_trees_have_the_masks_of_a_walk(host, reasoning_parser):
     draw = random.Random(1)
@@ -231,8 +239,8 @@ def test_reasoning_that_leaves_too_little_is_logged(host, caplog):
         (("regex", "(a"), {}, "this group is not closed"),
         (("ebnf", "root ::= a"), {}, "(line 1, column 10)"),
         (("ebnf", "%llguidance {}\nstart: a"), {}, "(line 2, column 8)"),
-        (("ebnf", '%llguidance {"allow_initial_skip": true}\nstart: "a"'), {}, "'allow_initial_skip'"),
-        (("ebnf", '%llguidance {\nstart: "a"'), {}, "followed by options in JSON"),
+        (("ebnf", '%llguidance {"allow_invalid_utf8": true}\nstart: "a"'), {}, "allow_invalid_utf8"),
+        (("ebnf", '%llguidance {\nstart: "a"'), {}, "the options are not JSON"),
         (("structural_tag", '{"type":"structural_tag","format":{"type":"tog"}}'), {}, "/format"),
         (("structural_tag", "{"), {}, "the structural tag is not JSON"),
         (("structural_tag", "[" * 100_000), {}, "the structural tag is not JSON, or nested too deeply"),

@@ -38,6 +38,8 @@ ASKED = {
     "regex": ({"regex": r"(?P<a>[ab]{2,9})-(yes|no)*"}, lambda text: re.fullmatch("[ab]{2,9}-(yes|no)*", text)),
     "choice": ({"choice": ["yes", "nobody", 'a "b"']}, lambda text: text in ("yes", "nobody", 'a "b"')),
     "gbnf": ({"grammar": 'root ::= "(" root ")" | [0-9]+'}, lambda text: re.fullmatch(r"\(*\d+\)*", text)),
+    "lark of llguidance": ({"grammar": '%llguidance {}\nstart: /a*/ "b"'}, lambda text: re.fullmatch("a*b", text)),
+    "lark with a schema": ({"grammar": 'start: "n" %json {"type": "boolean"}'}, lambda text: text in ("ntrue", "nfalse")),
     "lark": ({"grammar": 'start: NUMBER ("+" NUMBER)*\nNUMBER: /[1-9][0-9]*/'}, lambda text: eval(text) > 0),
     "tag": (
         {"structural_tag": json.dumps({"type": "structural_tag", "format": TAG})},

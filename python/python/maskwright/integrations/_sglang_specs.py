@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from maskwright._maskwright import GrammarError
@@ -20,25 +19,6 @@ def whitespace_in(serving: Any) -> Whitespace | None:
         return "compact"
     pattern = serving.constrained_json_whitespace_pattern
     return None if pattern is None else whitespace_of(pattern)
-
-
-def without_header(grammar: str) -> str:
-    """A grammar without the `%llguidance {…}` that begins a Lark grammar for SGLang.
-
-    Raises GrammarError for options in it that change the language.
-    """
-    header = re.match(r"\s*%llguidance\s*", grammar)
-    if header is None:
-        return grammar
-    try:
-        options, end = json.JSONDecoder().raw_decode(grammar, header.end())
-    except (ValueError, RecursionError):
-        raise GrammarError("%llguidance is to be followed by options in JSON, such as {}") from None
-    unknown = sorted(options.keys() - {"no_forcing", "allow_invalid_utf8"}) if isinstance(options, dict) else [options]
-    if unknown:
-        raise GrammarError(f"the options of %llguidance have {unknown[0]!r}, expected {{}} or no_forcing")
-    # Places in error messages stay those of the client's text.
-    return "\n" * grammar.count("\n", 0, end) + grammar[end:]
 
 
 def as_structural_tag(text: str) -> str:

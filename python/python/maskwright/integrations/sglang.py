@@ -44,7 +44,7 @@ from maskwright.integrations._serving.log import LOG
 from maskwright.integrations._serving.options import GrammarOptions, Options, Spelling
 from maskwright.integrations._serving.specs import Grammars, Kind, Spec, compiler_of, one_line, why_refused
 from maskwright.integrations._serving.text import Batch, LookedUp, Text, first_matcher
-from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in, without_header
+from maskwright.integrations._sglang_specs import as_format, as_structural_tag, whitespace_in
 
 if TYPE_CHECKING:
     import torch
@@ -185,7 +185,7 @@ class Backend(BaseGrammarBackend):  # type: ignore[misc]
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
         """GBNF, or a Lark grammar."""
-        return self._dispatch("grammar", key_string, without_header)
+        return self._dispatch("grammar", key_string, lambda text: text)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
         """A structural tag as xgrammar takes it, or in SGLang's older form."""

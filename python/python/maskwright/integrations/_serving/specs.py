@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from maskwright._maskwright import (
     WorkCancelled,
@@ -220,8 +220,16 @@ def compile_spec(compiler: Compiler, spec: Spec, cancel: CancelToken | None = No
         )
     if is_gbnf(spec.text):
         return compiler.compile_gbnf(spec.text, special_tokens_in_text=True, cancel=cancel)
+    # What clients of llguidance write, whose dialect a client has no other way to name.
+    dialect: Literal["lark", "llguidance"] = "llguidance" if re.search(r"^\s*%llguidance\b|%json\b", spec.text) else "lark"
     return compiler.compile_lark(
-        spec.text, property_order=order, whitespace=whitespace, numbers=numbers, special_tokens_in_text=True, cancel=cancel
+        spec.text,
+        dialect=dialect,
+        property_order=order,
+        whitespace=whitespace,
+        numbers=numbers,
+        special_tokens_in_text=True,
+        cancel=cancel,
     )
 
 
