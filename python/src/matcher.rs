@@ -156,6 +156,7 @@ impl Matcher {
     ///   the search could not decide whether the text can still be finished.
     /// * In a Lark grammar with a lexer, the search could not decide whether the lexer leaves a way to finish
     ///   the text.
+    /// * Another limit was reached while the mask was made, such as `max_states` or `max_calls`.
     #[getter]
     fn mask_status(&self, py: Python<'_>) -> PyResult<&'static str> {
         let status = self.look(py, |matcher| Ok(matcher.mask_status()))?;

@@ -4,8 +4,8 @@ use maskwright_automata::AutomatonLimits;
 use maskwright_infill::InfillLimits;
 
 /// What a [`Compiler`](crate::Compiler), its grammars and their sessions may spend, in work units and sizes
-/// that are the same on every machine. The defaults bound the worst call to a few seconds and some hundred
-/// MiB.
+/// that are the same on every machine. The defaults bound the worst compilation to a few seconds and some
+/// hundred MiB. The work of a mask has no bound by default: see [`mask_work`](Limits::mask_work).
 ///
 /// # Example: a limit is set by its field
 ///

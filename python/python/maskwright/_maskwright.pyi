@@ -952,6 +952,7 @@ class Matcher:
           the search could not decide whether the text can still be finished.
         * In a Lark grammar with a lexer, the search could not decide whether the lexer leaves a way to finish
           the text.
+        * Another limit was reached while the mask was made, such as `max_states` or `max_calls`.
         """
     def accept_token(self, token_id: int) -> bool:
         """Accepts a token if it is allowed, and returns whether it is."""
