@@ -86,7 +86,7 @@ impl Shared {
             return Ok(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words });
         }
         let automaton = self.automaton(regex, fuel)?;
-        let located = |error| EngineError::automaton(format!("{regex:?}"), error);
+        let located = |error| EngineError::automaton(format_args!("{regex:?}"), error);
         Ok(match automaton.start() {
             None => TerminalFacts { is_nullable: false, has_proper_words: false },
             Some(start) => TerminalFacts {
@@ -169,7 +169,7 @@ impl Shared {
 
     /// The automaton of a terminal, shared by all grammars that have it.
     pub(crate) fn automaton(&self, regex: &Regex, fuel: &Fuel) -> Result<Arc<Automaton>, EngineError> {
-        let located = |error| EngineError::automaton(format!("{regex:?}"), error);
+        let located = |error| EngineError::automaton(format_args!("{regex:?}"), error);
         let limits = &self.limits.automaton;
         if matches!(regex.node(), Node::Literal(_) | Node::Bytes(_)) {
             // Made in no time, and mostly the keys of one schema.

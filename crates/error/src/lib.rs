@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use names::nearest_name;
-pub use shown::{counted, shown};
+pub use shown::{beginning, counted, shown};
 
 /// Why a call failed. The message says where (line and column with a source frame, or a JSON pointer), what,
 /// and what to do about it; programs get the same from the accessors.

@@ -1,7 +1,12 @@
 //! Text of users and models within messages, and numbers of things.
 
+use std::fmt;
+
 /// The most characters of a text in a message.
 const MAX_CHARACTERS: usize = 200;
+
+/// The most characters of an expression in a message.
+const MAX_BEGINNING: usize = 60;
 
 /// A count with its noun: `1 token`, `2 tokens`. `one` is the singular.
 ///
@@ -40,4 +45,56 @@ pub fn shown(text: &str) -> String {
     let begin = escaped(&mut text.chars().take(half));
     let end = escaped(&mut text.chars().skip(n_characters - half));
     format!("{begin}…{end}")
+}
+
+/// The first characters of what is written, which is not written any further: a long expression would take
+/// more time than the search whose error it is for.
+///
+/// ```
+/// use maskwright_error::beginning;
+/// assert_eq!(beginning(format_args!("{:?}", [7, 7])), "[7, 7]");
+/// assert_eq!(beginning(format_args!("{:?}", [7; 1_000_000])), format!("[{}7, 7…", "7, ".repeat(18)));
+/// ```
+pub fn beginning(text: fmt::Arguments<'_>) -> String {
+    let mut beginning = Beginning { text: String::new(), n_left: MAX_BEGINNING };
+    if fmt::write(&mut beginning, text).is_err() {
+        beginning.text.push('…');
+    }
+    beginning.text
+}
+
+struct Beginning {
+    text: String,
+    n_left: usize,
+}
+
+impl fmt::Write for Beginning {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let end = part.char_indices().nth(self.n_left).map(|(end, _)| end);
+        let part = &part[..end.unwrap_or(part.len())];
+        self.n_left -= part.chars().count();
+        self.text.push_str(part);
+        if end.is_some() { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by fuzzing: a search that reached a limit wrote all of its expression out, of which 60 characters
+    /// are shown, for each place where it was made.
+    #[test]
+    fn what_is_not_shown_is_not_written() {
+        struct Endless;
+        impl fmt::Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("aé")?;
+                }
+            }
+        }
+        assert_eq!(beginning(format_args!("{Endless}")), "aé".repeat(30) + "…");
+        assert_eq!(beginning(format_args!("{}", "a".repeat(60))), "a".repeat(60));
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use maskwright_automata::meter::OutOfWork;
 use maskwright_automata::{Automaton, AutomatonError, FuelError, StateId};
-use maskwright_error::{Error, ErrorKind, Place, counted};
+use maskwright_error::{Error, ErrorKind, Place, beginning, counted};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 use maskwright_scan::ScanError;
@@ -65,32 +65,22 @@ impl Search {
     }
 }
 
-/// How many characters of a terminal's expression are shown.
-const MAX_SHOWN: usize = 60;
-
 /// How many stop tokens are shown.
 const MAX_STOPS_SHOWN: usize = 8;
 
 impl EngineError {
     /// `terminal` is its expression, of which the beginning is shown.
-    pub(crate) fn automaton(mut terminal: String, error: AutomatonError) -> EngineError {
-        if error.is_out_of_work() {
-            return OutOfWork.into();
+    pub(crate) fn automaton(terminal: fmt::Arguments<'_>, error: AutomatonError) -> EngineError {
+        match error.is_out_of_work() {
+            true => OutOfWork.into(),
+            false => EngineError::Automaton { terminal: beginning(terminal), error },
         }
-        if let Some((end, _)) = terminal.char_indices().nth(MAX_SHOWN) {
-            terminal.truncate(end);
-            terminal.push('…');
-        }
-        EngineError::Automaton { terminal, error }
     }
 
     /// Places the errors of a terminal's automaton:
     /// `automaton.step(..).map_err(EngineError::in_terminal(automaton))`.
     pub(crate) fn in_terminal(automaton: &Automaton) -> impl Fn(AutomatonError) -> EngineError + Copy + '_ {
-        |error| match error.is_out_of_work() {
-            true => OutOfWork.into(),
-            false => EngineError::automaton(format!("{:?}", automaton.regex()), error),
-        }
+        |error| EngineError::automaton(format_args!("{:?}", automaton.regex()), error)
     }
 
     /// What the call was given is wrong.
@@ -132,9 +122,10 @@ impl EngineError {
             return EngineError::no_tokens(needed, status);
         }
         let message = format!(
-            "{} {} too few for the grammar: a text needs at most {needed}, the end-of-sequence token included",
+            "{} {} too few for the grammar: {needed} {} enough, the end-of-sequence token included",
             counted(limit, "token"),
             if limit == 1 { "is" } else { "are" },
+            if needed == 1 { "is" } else { "are" },
         );
         let place = Place { needed: Some(needed as usize), ..Place::default() };
         EngineError::Told(Error::message(ErrorKind::MaxTokensTooSmall, message).at(place))

@@ -182,7 +182,7 @@ impl Compiler {
         }
         for regex in terminals {
             let automaton = self.0.automaton(regex, fuel)?;
-            let located = |error| EngineError::automaton(format!("{regex:?}"), error);
+            let located = |error| EngineError::automaton(format_args!("{regex:?}"), error);
             let mut residues: Vec<StateId> = automaton.start().into_iter().collect();
             let mut position = 0;
             while let Some(&residue) = residues.get(position).filter(|_| position < MAX_WARM_RESIDUES) {
@@ -267,7 +267,7 @@ impl Compiler {
                     // Limits may be other than they were; a row more or less changes nothing.
                     Err(error) if error.is_limit() && !error.is_cancelled() => None,
                     Err(error) => {
-                        return Err(EngineError::automaton("of a saved row".to_owned(), error).into());
+                        return Err(EngineError::automaton(format_args!("of a saved row"), error).into());
                     }
                 },
                 ReadRow::Counted(key, row) => Some(KnownRow::Counted(key, Arc::new(row))),

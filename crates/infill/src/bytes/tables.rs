@@ -79,7 +79,7 @@ impl Tables {
                 facts.push(TerminalFacts { is_nullable: regex.is_nullable(), has_proper_words });
                 continue;
             }
-            let located = |error| InfillError::automaton(format!("{regex:?}"), error);
+            let located = |error| InfillError::automaton(format_args!("{regex:?}"), error);
             let automaton = store.automaton(regex, fuel).map_err(located)?;
             facts.push(match automaton.start() {
                 None => TerminalFacts { is_nullable: false, has_proper_words: false },
@@ -134,7 +134,7 @@ impl Tables {
             Some(automaton) => automaton.clone(),
             None => {
                 let made = self.store.automaton(regex, fuel);
-                Arc::new(made.map_err(|error| InfillError::automaton(format!("{regex:?}"), error))?)
+                Arc::new(made.map_err(|error| InfillError::automaton(format_args!("{regex:?}"), error))?)
             }
         };
         self.automata[terminal.index()] = Some(automaton.clone());
@@ -152,7 +152,7 @@ impl Tables {
 
     /// An automaton's error with its terminal.
     pub(crate) fn located(&self, residue: ResidueId, error: AutomatonError) -> InfillError {
-        InfillError::automaton(format!("{:?}", self.residue(residue).0.regex()), error)
+        InfillError::automaton(format_args!("{:?}", self.residue(residue).0.regex()), error)
     }
 
     /// The bytes that the non-empty words of a symbol begin with.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use maskwright_automata::{AutomatonError, FuelError};
-use maskwright_error::{Error, ErrorKind};
+use maskwright_error::{Error, ErrorKind, beginning};
 use maskwright_grammar::GrammarError;
 use maskwright_lexing::LexError;
 use maskwright_scan::ScanError;
@@ -13,6 +13,7 @@ use maskwright_scan::ScanError;
 pub(crate) enum InfillError {
     Grammar(GrammarError),
     Automaton {
+        /// The beginning of its expression.
         terminal: String,
         error: AutomatonError,
     },
@@ -29,8 +30,9 @@ pub(crate) enum InfillError {
 }
 
 impl InfillError {
-    pub(crate) fn automaton(terminal: String, error: AutomatonError) -> InfillError {
-        InfillError::Automaton { terminal, error }
+    /// `terminal` is its expression, of which the beginning is shown.
+    pub(crate) fn automaton(terminal: fmt::Arguments<'_>, error: AutomatonError) -> InfillError {
+        InfillError::Automaton { terminal: beginning(terminal), error }
     }
 
     /// What the call was given is wrong.

@@ -95,7 +95,7 @@ impl Tables {
         }
         let (automaton, start) = self.residue(residue);
         let automaton = automaton.clone();
-        let located = |error| InfillError::automaton(format!("{:?}", automaton.regex()), error);
+        let located = |error| InfillError::automaton(format_args!("{:?}", automaton.regex()), error);
         let mut reached: FxHashSet<StateId> = FxHashSet::default();
         let mut stack = vec![start];
         let mut accepts = false;
