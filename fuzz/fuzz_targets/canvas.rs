@@ -5,7 +5,7 @@
 #![no_main]
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use libfuzzer_sys::fuzz_target;
 use maskwright::infill::{CanvasConfig, CanvasStatus, Verdict};
@@ -21,15 +21,20 @@ use maskwright_fuzz::{compile, limits, parts, text};
 const TOKENS: [&str; 18] =
     ["a", "b", "ab", "[", "]", "{", "}", "\"", "\"a\"", "\":", ",", "1", " ", "\n", "\n ", "(", ")", "</s>"];
 const EOS: TokenId = TokenId(TOKENS.len() as u32 - 1);
+static COMPILER: LazyLock<Compiler> = LazyLock::new(|| {
+    let tokens = TOKENS.iter().map(|token| token.as_bytes().to_vec()).collect();
+    let tokenizer = Tokenizer::from_tokens(tokens, &[EOS]).expect("the tokens differ");
+    Compiler::with_limits(&tokenizer, limits())
+});
+
 /// The most texts that are looked at to know all fillings.
-const MAX_VISITS: usize = 4_000;
+const MAX_VISITS: usize = 2_000;
 
 fuzz_target!(|data: &[u8]| {
     let Some((chosen, parts)) = parts(data, 1) else { return };
     let Some(source) = source(chosen[0], text(&parts, 0)) else { return };
-    let tokens = TOKENS.iter().map(|token| token.as_bytes().to_vec()).collect();
-    let tokenizer = Tokenizer::from_tokens(tokens, &[EOS]).expect("the tokens differ");
-    let Some(grammar) = compile(&Compiler::with_limits(&tokenizer, limits()), &source) else { return };
+    COMPILER.clear_caches();
+    let Some(grammar) = compile(&COMPILER, &source) else { return };
     let positions: Vec<Option<TokenId>> =
         parts.get(1).into_iter().flat_map(|part| part.iter()).take(5).map(|&byte| token(byte)).collect();
     let Some(infiller) = usable(grammar.infiller(&Default::default())) else { return };

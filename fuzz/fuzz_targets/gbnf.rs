@@ -4,14 +4,14 @@
 use libfuzzer_sys::fuzz_target;
 use maskwright::GrammarSource;
 use maskwright::grammar::Grammar;
-use maskwright_fuzz::{check_limited_walk, check_text, compile, compiler, parts, text, walk};
+use maskwright_fuzz::{check_limited_walk, check_text, compile_text, compiler, parts, text, walk};
 use maskwright_oracle::Oracle;
 
 fuzz_target!(|data: &[u8]| {
     let Some((_, parts)) = parts(data, 0) else { return };
     let Some(rules) = text(&parts, 0) else { return };
     let source = GrammarSource::gbnf(rules);
-    let Some(grammar) = compile(&compiler(), &source) else { return };
+    let Some(grammar) = compile_text(&compiler(), rules, &source) else { return };
     let read = parts.get(1).copied().unwrap_or_default();
     let choices = parts.get(2).copied().unwrap_or_default();
     let own = walk(&grammar, choices);

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use maskwright::GrammarSource;
 use maskwright::lark::{Indentation, LarkDialect, LarkOptions, LexerKind};
-use maskwright_fuzz::{check_limited_walk, check_text, compile, compiler, parts, text, walk};
+use maskwright_fuzz::{check_limited_walk, check_text, compile_text, compiler, parts, text, walk};
 
 fuzz_target!(|data: &[u8]| {
     let Some((chosen, parts)) = parts(data, 1) else { return };
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     options.indentation = (chosen & 0x40 != 0).then(Indentation::python);
     options.dialect = if chosen & 0x80 != 0 { LarkDialect::Llguidance } else { LarkDialect::Lark };
     let source = GrammarSource::lark(rules, options).special_tokens_in_text(chosen & 0x20 != 0);
-    let Some(grammar) = compile(&compiler(), &source) else { return };
+    let Some(grammar) = compile_text(&compiler(), rules, &source) else { return };
     let choices = parts.get(2).copied().unwrap_or_default();
     let own = walk(&grammar, choices);
     check_limited_walk(&grammar, choices);

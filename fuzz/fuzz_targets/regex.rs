@@ -4,13 +4,13 @@
 
 use libfuzzer_sys::fuzz_target;
 use maskwright::GrammarSource;
-use maskwright_fuzz::{check_limited_walk, check_text, compile, compiler, parts, text, walk};
+use maskwright_fuzz::{check_limited_walk, check_text, compile_text, compiler, parts, text, walk};
 
 fuzz_target!(|data: &[u8]| {
     let Some((chosen, parts)) = parts(data, 1) else { return };
     let Some(pattern) = text(&parts, 0).filter(|pattern| pattern.len() <= 200) else { return };
     let dialect = Dialect::ALL[usize::from(chosen[0]) % 4];
-    let Some(grammar) = compile(&compiler(), &dialect.source(pattern)) else { return };
+    let Some(grammar) = compile_text(&compiler(), pattern, &dialect.source(pattern)) else { return };
     let choices = parts.get(2).copied().unwrap_or_default();
     let own = walk(&grammar, choices);
     check_limited_walk(&grammar, choices);

