@@ -142,7 +142,8 @@ item ::= root | "\"" [ab]* "\"" | "1""#;
         assert!(error(2, 100, 1).contains("2 tokens are too few for the grammar: 3 are enough"));
         let message = error(100, 12, 10);
         assert!(
-            message.contains("context of 12 tokens after the prompt's 10") && message.contains("at most 3")
+            message.contains("context of 12 tokens after the prompt's 10")
+                && message.contains("3 are enough")
         );
         let limits = TokenLimits { max_tokens: 3, context_length: 12 };
         let healed = Prompt { ids: vec![TokenId(8)], healed: b"x".to_vec(), whole: vec![TokenId(8); 2] };
