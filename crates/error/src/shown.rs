@@ -82,8 +82,8 @@ impl fmt::Write for Beginning {
 mod tests {
     use super::*;
 
-    /// Found by fuzzing: a search that reached a limit wrote all of its expression out, of which 60 characters
-    /// are shown, for each place where it was made.
+    /// Found by fuzzing: a search that reached a limit wrote all of its expression out, of which 60
+    /// characters are shown, for each place where it was made.
     #[test]
     fn what_is_not_shown_is_not_written() {
         struct Endless;
