@@ -1,7 +1,7 @@
 //! Canvases: a grammar, positions and a list of calls, against all fillings.
 //!
-//! The first byte says which grammar (or that the first part is one in GBNF), the second part is the positions,
-//! the third the calls, two bytes each.
+//! The first byte says which grammar (or that the first part is one in GBNF), the second part is the
+//! positions, the third the calls, two bytes each.
 #![no_main]
 
 use std::collections::BTreeSet;
