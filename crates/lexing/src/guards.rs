@@ -16,6 +16,7 @@
 
 use std::hash::{Hash, Hasher};
 
+use maskwright_automata::meter;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 
 use crate::{LexError, LexState, Lexer};
@@ -324,6 +325,7 @@ fn holds_of_all(
         if !ends(lexer.refutes_at_end(left), lexer.refutes_at_end(right)) {
             return Ok(false);
         }
+        meter::spend(lexer.class_representatives().len() as u64)?;
         // Makes all steps at once.
         lexer.next_bytes(left)?;
         lexer.next_bytes(right)?;

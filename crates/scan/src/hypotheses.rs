@@ -16,8 +16,9 @@ use std::hash::Hash;
 use std::ops::Range;
 use std::sync::Arc;
 
+use maskwright_automata::meter;
 use maskwright_grammar::TerminalId;
-use maskwright_lexing::{Choice, Fate, Guards, LexState};
+use maskwright_lexing::{Choice, Fate, Guards, LexError, LexState};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bits::{Bits, ones};
@@ -28,6 +29,9 @@ use crate::tables::LexerTables;
 
 /// The most hypotheses of one grammar.
 const MAX_HYPOTHESES: usize = 1 << 20;
+
+/// Units of work that a step takes that is made for the first time.
+const UNITS_PER_STEP: u64 = 16;
 
 /// An odd number whose bits are spread, to multiply hashes by.
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -307,6 +311,7 @@ impl<E: Carry> Hypotheses<E> {
     }
 
     fn compute(&mut self, id: HypothesisId, byte: u8) -> Result<Vec<Outcome>, ScanError> {
+        meter::spend(UNITS_PER_STEP).map_err(LexError::from)?;
         let tables = self.tables.clone();
         let LexerTables { lexer, layout, .. } = &*tables;
         let newline = layout.as_ref().map(|layout| layout.newline);

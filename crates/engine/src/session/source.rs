@@ -90,7 +90,7 @@ fn with_lexer(
     tables.labels = labels;
     let network = Network::new(reduce(rules, tables.facts(fuel)?, fuel)?, fuel)?;
     let terminals = Terminals::Lexed(Arc::new(tables));
-    Ok((Machine::new(shared.clone(), network, &terminals)?, named))
+    Ok((fuel.metered(|| Machine::new(shared.clone(), network, &terminals))?, named))
 }
 
 /// What messages call the terminals: strings by what they are, those of the layout by what they mean, others
