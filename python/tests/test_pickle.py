@@ -16,7 +16,7 @@ import maskwright
 SHARED = Path(os.environ.get("MASKWRIGHT_SHARED", Path(__file__).parents[3] / "shared"))
 TOKENIZERS = sorted(SHARED.glob("tokenizers/*/tokenizer.json")) if SHARED.is_dir() else []
 GPT2 = maskwright.Tokenizer.from_tiktoken("gpt2")
-COMPILER = maskwright.Compiler(GPT2, {"compile_work": 1_000_000}, threads=2)
+COMPILER = maskwright.Compiler(GPT2, {"compile_work": 10_000_000}, threads=2)
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
 TEXTS = ["Hello, wörld!\n\tx = 1", "  two  spaces", "日本語 and 🦀", "", "<|endoftext|>", "a" * 200]
 
@@ -60,7 +60,7 @@ def test_what_is_pickled_together_shares_its_compiler():
     )
     assert first.compiler is second.compiler is session.grammar.compiler
     assert first.compiler.tokenizer is first.tokenizer
-    assert pickle.loads(pickle.dumps(COMPILER)).__reduce__()[1][1:] == ({"compile_work": 1_000_000}, 2)
+    assert pickle.loads(pickle.dumps(COMPILER)).__reduce__()[1][1:] == ({"compile_work": 10_000_000}, 2)
 
 
 def test_a_session_goes_on_where_it_was():
