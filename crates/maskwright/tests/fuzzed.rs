@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use maskwright::lark::LarkOptions;
-use maskwright::{CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Limits, TokenId, Tokenizer};
+use maskwright::{
+    CompileOptions, CompiledGrammar, Compiler, Error, GrammarSource, Limits, TokenId, Tokenizer,
+};
 
 /// Every byte is a token.
 fn tokenizer() -> Tokenizer {
