@@ -132,14 +132,14 @@ def main():
     for path in sorted((DATA / "json-schema").glob("*.jsonl")):
         for case in lines(path):
             schema = json.dumps(case.get("schema"), ensure_ascii=False)
-            for read in [*case.get("yes", [])[:1], *case.get("no", [])[:1]]:
+            for read in case.get("yes", [])[:1]:
                 read = read if isinstance(read, str) else json.dumps(read)
                 first = bytes([int(case.get("property_order") == "any")])
                 add("json_schema", first, joined(schema, read.encode("utf-8", "replace"), CHOICES))
     saved(2, '{"type": "array", "uniqueItems": true, "items": {"type": "string", "maxLength": 20}}', '["a"]')
-    for seed in range(60):
+    for seed in range(600):
         # Schemas of the generator.
-        content = b"".join(hashlib.sha256(bytes([seed, block])).digest() for block in range(12))
+        content = b"".join(hashlib.sha256(f"{seed} {block}".encode()).digest() for block in range(seed % 12 + 1))
         add("json_schema", bytes([0x20 | seed % 32]), content)
     for case in lines(DATA / "hostile/cases.jsonl"):
         source = written(case["source"])

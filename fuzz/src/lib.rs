@@ -145,15 +145,13 @@ fn limited<T>(result: Result<T, Error>) -> Option<T> {
 pub fn check_text(grammar: &Arc<CompiledGrammar>, text: &[u8]) -> Option<bool> {
     let start = grammar.matcher();
     let n_valid = limited(start.validate_bytes(text))?;
-    let mut places = vec![n_valid / 2, n_valid];
-    places.dedup();
-    for &place in &places {
-        let mut matcher = start.fork();
-        let is_read = limited(matcher.accept_bytes(&text[..place]))?;
-        assert!(is_read, "{place} bytes are read one by one");
-        check_mask(&mut matcher)?;
-        check_finish(&matcher)?;
-    }
+    // One place takes most of the time of an input.
+    let place = if text.len() % 3 == 0 { n_valid / 2 } else { n_valid };
+    let mut matcher = start.fork();
+    let is_read = limited(matcher.accept_bytes(&text[..place]))?;
+    assert!(is_read, "{place} bytes are read one by one");
+    check_mask(&mut matcher)?;
+    check_finish(&matcher)?;
     let mut matcher = start.fork();
     if n_valid < text.len() {
         let refused = limited(matcher.accept_bytes(&text[..=n_valid]))?;
@@ -233,7 +231,7 @@ fn finish(matcher: &Matcher) -> Option<Vec<TokenId>> {
 /// reached.
 pub fn walk(grammar: &Arc<CompiledGrammar>, choices: &[u8]) -> Option<Vec<u8>> {
     let mut matcher = grammar.matcher();
-    for &choice in choices.iter().take(48) {
+    for &choice in choices.iter().take(20) {
         let allowed: Vec<TokenId> = limited(matcher.mask())?.iter().collect();
         let token = *allowed.get(usize::from(choice) * allowed.len() / 256).expect("a mask is never empty");
         assert!(limited(matcher.accept_token(token))?, "{token:?} is in the mask and refused");
@@ -253,7 +251,7 @@ pub fn check_limited_walk(grammar: &Arc<CompiledGrammar>, choices: &[u8]) -> Opt
     let more = usize::from(choices.first().copied().unwrap_or(0) % 8);
     let max_tokens = least + more;
     let mut matcher = limited(grammar.matcher_with(&MatcherConfig::with_max_tokens(max_tokens)))?;
-    for n_tokens in 0..max_tokens.min(40) {
+    for n_tokens in 0..max_tokens.min(16) {
         let allowed: Vec<TokenId> = limited(matcher.mask())?.iter().collect();
         let choice = choices.get(n_tokens + 1).copied().unwrap_or(255);
         let token = *allowed.get(usize::from(choice) * allowed.len() / 256)?;
@@ -262,6 +260,6 @@ pub fn check_limited_walk(grammar: &Arc<CompiledGrammar>, choices: &[u8]) -> Opt
             return Some(());
         }
     }
-    assert!(max_tokens > 40 || matcher.is_accepting(), "no end within {max_tokens} tokens");
+    assert!(max_tokens > 16 || matcher.is_accepting(), "no end within {max_tokens} tokens");
     Some(())
 }

@@ -51,6 +51,52 @@ pub fn schema(data: &mut Unstructured<'_>) -> Result<Value> {
     Ok(root)
 }
 
+/// Whether a schema refers to itself without going into a value: what it says then is nobody's business.
+pub fn has_loop(root: &Value) -> bool {
+    /// Follows what applies to the same value; `path` has the references on the way.
+    fn leads_back<'s>(root: &'s Value, at: &'s Value, path: &mut Vec<&'s str>, n_left: &mut u32) -> bool {
+        *n_left = n_left.saturating_sub(1);
+        let Value::Object(members) = at else { return false };
+        *n_left == 0
+            || members.iter().any(|(keyword, value)| match (keyword.as_str(), value) {
+                ("$ref", Value::String(name)) => {
+                    let Some(target) = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer))
+                    else {
+                        return true;
+                    };
+                    if path.contains(&name.as_str()) {
+                        return true;
+                    }
+                    path.push(name);
+                    let leads = leads_back(root, target, path, n_left);
+                    path.pop();
+                    leads
+                }
+                ("$dynamicRef" | "$recursiveRef", _) => true,
+                ("not" | "if" | "then" | "else", part) => leads_back(root, part, path, n_left),
+                ("allOf" | "anyOf" | "oneOf", Value::Array(parts)) => {
+                    parts.iter().any(|part| leads_back(root, part, path, n_left))
+                }
+                ("dependentSchemas" | "dependencies", Value::Object(parts)) => {
+                    parts.values().any(|part| leads_back(root, part, path, n_left))
+                }
+                _ => false,
+            })
+    }
+    let mut work = vec![root];
+    while let Some(at) = work.pop() {
+        if leads_back(root, at, &mut Vec::new(), &mut 2_000) {
+            return true;
+        }
+        match at {
+            Value::Object(members) => work.extend(members.values()),
+            Value::Array(items) => work.extend(items),
+            _ => {}
+        }
+    }
+    false
+}
+
 /// A value, nested so deep at most.
 pub fn value(data: &mut Unstructured<'_>, depth: u32) -> Result<Value> {
     Ok(match data.int_in_range(0..=if depth == 0 { 5 } else { 8 })? {
