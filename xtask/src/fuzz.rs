@@ -11,7 +11,8 @@ use clap::Args;
 use crate::commands::{cargo, root, run};
 
 /// An input may take so many seconds and MiB; most take some milliseconds. What leaks is only what is static.
-const LIMITS: [&str; 4] = ["-timeout=30", "-rss_limit_mb=3000", "-malloc_limit_mb=1000", "-detect_leaks=0"];
+const OPTIONS: &str =
+    "-timeout=30 -rss_limit_mb=3000 -malloc_limit_mb=1000 -detect_leaks=0 -dict=fuzz/words.dict";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -38,7 +39,8 @@ pub(crate) fn run_fuzz(arguments: &Arguments) -> anyhow::Result<()> {
         targets = String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect();
     }
     let seconds = format!("-max_total_time={}", 60 * u64::from(arguments.minutes));
-    let fails = |target: &&String| run(fuzz(&["run", target, "--", &seconds]).args(LIMITS)).is_err();
+    let fails =
+        |target: &&String| run(fuzz(&["run", target, "--", &seconds]).args(OPTIONS.split(' '))).is_err();
     let failed: Vec<&String> = targets.iter().filter(fails).collect();
     ensure!(failed.is_empty(), "found by {failed:?}: the inputs are in fuzz/artifacts");
     Ok(())
