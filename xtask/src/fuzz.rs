@@ -38,9 +38,8 @@ pub(crate) fn run_fuzz(arguments: &Arguments) -> anyhow::Result<()> {
     if targets.is_empty() {
         targets = String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect();
     }
-    let seconds = format!("-max_total_time={}", 60 * u64::from(arguments.minutes));
-    let fails =
-        |target: &&String| run(fuzz(&["run", target, "--", &seconds]).args(OPTIONS.split(' '))).is_err();
+    let options = format!("{OPTIONS} -max_total_time={}", 60 * u64::from(arguments.minutes));
+    let fails = |target: &&String| run(fuzz(&["run", target, "--"]).args(options.split(' '))).is_err();
     let failed: Vec<&String> = targets.iter().filter(fails).collect();
     ensure!(failed.is_empty(), "found by {failed:?}: the inputs are in fuzz/artifacts");
     Ok(())
