@@ -85,6 +85,11 @@ impl Fault {
         Fault { kind, span, message: error.to_string(), hint: None }
     }
 
+    /// Whether it is a construct that is not supported.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        self.kind == Kind::Unsupported
+    }
+
     /// Whether a limit was reached, or the caller cancelled the work.
     pub fn is_out_of_work(&self) -> bool {
         self.is_cancelled() || matches!(self.kind, Kind::Limit)

@@ -111,7 +111,8 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
 }
 
 /// The language of a pattern that Rust's syntax does not have, if this is the default dialect and Python's
-/// and JavaScript's agree on it. Otherwise `fault`, with a hint at the dialects that read the pattern.
+/// and JavaScript's agree on it. Otherwise `fault`, with a hint at the dialects that read the pattern; or what
+/// JavaScript's says, where the fault is look-around, which the default dialect takes.
 fn elsewhere(
     pattern: &str,
     dialect: Dialect,
@@ -121,25 +122,26 @@ fn elsewhere(
 ) -> Result<Regex, Fault> {
     let in_dialect = |pattern: &str, dialect| match build(pattern, dialect, is_search, fuel) {
         Err(fault) if fault.is_cancelled() => Err(fault),
-        language => Ok(language.ok()),
+        language => Ok(language),
     };
     let ecma = in_dialect(pattern, Dialect::Ecma)?;
     let python = in_dialect(pattern, Dialect::Python)?;
     if dialect == Dialect::RustAscii
         && pattern.contains("(?")
-        && let (Some(ecma), Some(python)) = (&ecma, in_dialect(&format!("(?a){pattern}"), Dialect::Python)?)
+        && let (Ok(ecma), Ok(python)) = (&ecma, in_dialect(&format!("(?a){pattern}"), Dialect::Python)?)
         && is_same(ecma, &python, fuel).map_err(|error| Fault::fuel(0..pattern.len(), error))?
     {
         return Ok(python);
     }
     const HOW: &str = "in Python by `dialect=`, on the command line by `--dialect`";
-    Err(match (python.is_some(), ecma.is_some()) {
-        (true, true) => fault.with_hint(format!(
+    Err(match (python, ecma) {
+        (Ok(_), Ok(_)) => fault.with_hint(format!(
             "the dialects \"python\" and \"ecma\" read this pattern, each in its own way: name the one that is meant, {HOW}"
         )),
-        (true, false) => fault.with_hint(format!("the dialect \"python\" reads this pattern: name it, {HOW}")),
-        (false, true) => fault.with_hint(format!("the dialect \"ecma\" reads this pattern: name it, {HOW}")),
-        (false, false) => fault,
+        (Ok(_), Err(_)) => fault.with_hint(format!("the dialect \"python\" reads this pattern: name it, {HOW}")),
+        (Err(_), Ok(_)) => fault.with_hint(format!("the dialect \"ecma\" reads this pattern: name it, {HOW}")),
+        (Err(_), Err(in_ecma)) if dialect == Dialect::RustAscii && fault.is_unsupported() => in_ecma,
+        (Err(_), Err(_)) => fault,
     })
 }
 

@@ -65,12 +65,13 @@ impl ast::Visitor for NamedClasses {
 
 /// The error with its place.
 fn fault(error: &regex_syntax::Error, whole: Range<usize>) -> Fault {
-    use regex_syntax::ast::ErrorKind::{CaptureLimitExceeded, NestLimitExceeded};
+    use regex_syntax::ast::ErrorKind::{CaptureLimitExceeded, NestLimitExceeded, UnsupportedLookAround};
     match error {
         regex_syntax::Error::Parse(error) => {
             let span = error.span().start.offset..error.span().end.offset;
             match error.kind() {
                 NestLimitExceeded(_) | CaptureLimitExceeded => Fault::limit(span, error.kind().to_string()),
+                UnsupportedLookAround => Fault::unsupported(span, error.kind().to_string()),
                 kind => Fault::new(span, kind.to_string()),
             }
         }
