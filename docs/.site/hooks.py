@@ -106,19 +106,23 @@ def with_pictures(text: str) -> str:
 
 
 def as_python_markdown(text: str) -> str:
-    """Lists as Python-Markdown reads them: with a line before them, and nested by four columns."""
-    before = ""
-
-    def change(line: str) -> str:
-        nonlocal before
-        item = re.match(r"( *)([*-]|\d+\.) ", line)
-        is_first = item and before.strip() and not before.startswith(" ") and not re.match(r"([*-]|\d+\.) ", before)
+    """Lists as Python-Markdown reads them: with a line before them, and what belongs to an item indented by four columns."""
+    lines, before, width, fence, has_parts = [], "", 0, None, False
+    for line in text.split("\n"):
+        item = None if fence else re.match(r"( *)([*-]|\d+\.) ", line)
+        if mark := re.match(r" *(```+|~~~+)", line):
+            fence = (None if mark[1].startswith(fence) else fence) if fence else mark[1]
+        if item and not item[1]:
+            is_first = before.strip() and not before.startswith(" ") and not re.match(r"([*-]|\d+\.) ", before)
+            lines += [""] * bool(is_first or has_parts)
+            width, has_parts = len(item[0]), False
+        elif line and not line.startswith(" ") and not before.strip():
+            width = 0
+        is_part = width and line.startswith(" " * width)
+        has_parts = has_parts or bool(is_part and not before.strip())
+        lines.append(" " * (4 - width) + line if is_part else line)
         before = line
-        if item and 2 <= len(item[1]) <= 3:
-            line = "    " + line.lstrip()
-        return "\n" + line if is_first and not item[1] else line
-
-    return outside_of_code(change, text)
+    return "\n".join(lines)
 
 
 def with_reference(text: str) -> str:
@@ -151,8 +155,9 @@ def described(nodes: list[ast.stmt], source: str) -> Iterator[str]:
         decorators = getattr(node, "decorator_list", [])
         body = getattr(node, "body", None)
         first = min([node.lineno, *(item.lineno for item in decorators)]) - 1
-        # What stands before the body; a body of `...` may be on the same line.
-        last = max(body[0].lineno - 1, node.lineno) if body else node.lineno
+        # What stands before the body; a body of `...` is on the last line of the signature.
+        is_stub = body and isinstance(body[0], ast.Expr) and getattr(body[0].value, "value", None) is ...
+        last = (body[0].lineno if is_stub else max(body[0].lineno - 1, node.lineno)) if body else node.lineno
         lines = [line for line in source.split("\n")[first:last] if line.strip() not in ("@final", "@overload", "@type_check_only")]
         signatures += [inspect.cleandoc("\n" + "\n".join(lines)).removesuffix(" ...").removesuffix(":")]
         said = said or (body and ast.get_docstring(node)) or ""

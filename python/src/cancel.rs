@@ -30,7 +30,7 @@ impl CancelToken {
         self.0.cancel();
     }
 
-    /// Whether `cancel()` was called.
+    /// Whether it is cancelled: `cancel()` was called, or the `work` is spent.
     #[getter]
     fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()

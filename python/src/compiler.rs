@@ -313,11 +313,12 @@ impl Compiler {
     /// Unicode: `\d` is then any decimal digit, also `٣`.
     ///
     /// `dialect`: "rust" (exactly the `regex` crate's, with Unicode), "ecma" (JavaScript's, as in JSON
-    /// Schemas) or "python" (that of `re`). The last two have look-ahead and look-behind. In "ecma", `\A`,
-    /// `\z` and `\Z` are anchors too, although JavaScript has none of them. For a compiled `re.Pattern`, call
-    /// `compile`.
+    /// Schemas) or "python" (that of `re`). The last two have look-ahead and look-behind; without a dialect a
+    /// pattern may have them if it means the same in both. In "ecma", `\A`, `\z` and `\Z` are anchors too,
+    /// although JavaScript has none of them. For a compiled `re.Pattern`, call `compile`.
     ///
-    /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
+    /// Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular, and
+    /// LimitError if it is too large.
     #[pyo3(signature = (pattern, *, dialect=None, unicode=Flag(false), cancel=None, **unknown))]
     #[pyo3(text_signature = "($self, pattern, *, dialect=None, unicode=False, cancel=None)")]
     fn compile_regex(

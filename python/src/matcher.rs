@@ -427,7 +427,7 @@ impl Matcher {
     ///   `prompt_ids`; returns the logits after each, as an array or tensor of shape (sequences, vocabulary).
     ///   It may keep what it computed.
     /// * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples; "likeliest", the text of the
-    ///   greatest probability; "smc", samples that are true to the model\'s own probabilities among the
+    ///   greatest probability; "smc", samples that are true to the model's own probabilities among the
     ///   texts of the grammar.
     /// * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
     /// * `temperature` and `seed` are for the strategies that draw at random.

@@ -114,6 +114,8 @@ def test_the_reference_of_python_has_each_name():
     for name in named:
         made = hooks.reference(name)
         assert made.startswith(f"\n### {name}\n") and "```python\n" in made
+        for signature in re.findall(r"^```python\n(.*?)^```", made, re.DOTALL | re.MULTILINE):
+            assert signature.count("(") == signature.count(")"), signature
     methods = re.findall(r"^#### (.*)$", hooks.reference("Matcher"), re.MULTILINE)
     assert methods == [f"Matcher.{name}" for name in dict.fromkeys(methods_of_stub("Matcher"))]
 
@@ -122,6 +124,12 @@ def methods_of_stub(name):
     stub = (ROOT / "python/python/maskwright/_maskwright.pyi").read_text(encoding="utf-8")
     (body,) = re.findall(rf"^class {name}:\n(.*?)^(?:@|class |def )", stub, re.DOTALL | re.MULTILINE)
     return re.findall(r"^    def ([a-z]\w*)", body, re.MULTILINE)
+
+
+def test_what_belongs_to_an_item_of_a_list_stays_in_it():
+    text = "Text:\n1. a\n   b\n\n   ```sh\n   c\n   ```\n2. d\n* e\n\nText\n   f\n"
+    made = "Text:\n\n1. a\n    b\n\n    ```sh\n    c\n    ```\n\n2. d\n* e\n\nText\n   f\n"
+    assert hooks.as_python_markdown(text) == made
 
 
 def test_links_that_leave_the_site_lead_to_the_repository():

@@ -81,7 +81,7 @@ impl CancelToken {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`cancel`](CancelToken::cancel) was called.
+    /// Whether it is cancelled: [`cancel`](CancelToken::cancel) was called, or the work is spent.
     pub fn is_cancelled(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }

@@ -8,8 +8,8 @@ Examples:
   maskwright check --grammar json --text '[1, 2'    # exit code 1
   maskwright help generate
 
-Exit code: 0 done; 1 the text is not in the language, or could not be generated; 2 bad usage or bad input; 130 ended \
-by Ctrl-C; 141 the reader of the output, such as `head`, has closed it.
+Exit code: 0 done; 1 the text is not in the language or could not be generated, or the schema is not enforced in full; \
+2 bad usage or bad input; 130 ended by Ctrl-C; 141 the reader of the output, such as `head`, has closed it.
 More: https://github.com/maskwright/maskwright";
 
 pub(crate) const GENERATE: &str = "\

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 pub(crate) enum Outcome {
     /// Done: exit code 0.
     Done,
-    /// The text is not in the language, or could not be generated: exit code 1.
+    /// The text is not in the language or could not be generated, or the schema is not enforced in full: exit
+    /// code 1.
     Failed,
     /// Bad usage or bad input: exit code 2.
     BadInput,

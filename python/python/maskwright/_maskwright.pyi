@@ -342,7 +342,7 @@ class CancelToken:
         """Ends every compilation that uses this token, soon after, with WorkCancelled."""
     @property
     def is_cancelled(self) -> bool:
-        """Whether `cancel()` was called."""
+        """Whether it is cancelled: `cancel()` was called, or the `work` is spent."""
 
 @final
 class Compiler:
@@ -531,11 +531,12 @@ class Compiler:
         Unicode: `\d` is then any decimal digit, also `٣`.
 
         `dialect`: "rust" (exactly the `regex` crate's, with Unicode), "ecma" (JavaScript's, as in JSON
-        Schemas) or "python" (that of `re`). The last two have look-ahead and look-behind. In "ecma", `\A`,
-        `\z` and `\Z` are anchors too, although JavaScript has none of them. For a compiled `re.Pattern`, call
-        `compile`.
+        Schemas) or "python" (that of `re`). The last two have look-ahead and look-behind; without a dialect a
+        pattern may have them if it means the same in both. In "ecma", `\A`, `\z` and `\Z` are anchors too,
+        although JavaScript has none of them. For a compiled `re.Pattern`, call `compile`.
 
-        Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular.
+        Raises GrammarError, with the place, if the pattern is wrong, matches nothing, or is not regular, and
+        LimitError if it is too large.
         """
     def compile_gbnf(
         self,
@@ -1080,7 +1081,7 @@ class Matcher:
           `prompt_ids`; returns the logits after each, as an array or tensor of shape (sequences, vocabulary).
           It may keep what it computed.
         * `strategy`: "beam"; "mcts", a tree search; "best-of", several samples; "likeliest", the text of the
-          greatest probability; "smc", samples that are true to the model\'s own probabilities among the
+          greatest probability; "smc", samples that are true to the model's own probabilities among the
           texts of the grammar.
         * `tries`: beams, trials of the tree search, texts or particles, or beginnings of texts ("likeliest").
         * `temperature` and `seed` are for the strategies that draw at random.

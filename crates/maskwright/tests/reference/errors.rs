@@ -275,7 +275,7 @@ fn attributes(error: &Error) -> String {
     let texts = texts.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let texts = texts.map(|(name, value)| match value.as_str() {
         "" => format!("`{name}` the empty text"),
-        value => format!("`{name}` {}", code(&value.replace('`', "'"))),
+        value => format!("`{name}` {}", code(value)),
     });
     found.extend(numbers.chain(texts));
     found.join(", ")
