@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY = "https://github.com/maskwright/maskwright"
 PACKAGE = ROOT / "python" / "python" / "maskwright"
 #: Pages at the root of the repository that are read on the site too.
-AT_ROOT = ["SECURITY.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]
+AT_ROOT = ["SECURITY.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "GOVERNANCE.md"]
 #: Long pages that have every word, and that nobody looks words up for.
 SELDOM_MEANT = ["papers.md", "structural-tags-compared.md", "api-changes.md", "performance.md", "versioning.md"]
 SELDOM_MEANT += ["CONTRIBUTING.md", "ARCHITECTURE.md"]
@@ -45,7 +45,7 @@ def on_files(files: Any, config: Any) -> Any:
         files.append(File.generated(config, name, abs_src_path=str(path)))
     if not found:
         log.info("the playground is not part of this site: `cargo xtask js` builds it")
-        said = "<!doctype html><title>Playground</title><p>This copy of the site was built without the playground."
+        said = "<!doctype html><title>Playground</title><p>This copy of the site was built without the playground. <a href=../index.html>Back</a>"
         files.append(File.generated(config, "playground/index.html", content=said))
     for name in AT_ROOT:
         files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
