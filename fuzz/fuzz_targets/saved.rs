@@ -124,7 +124,7 @@ fn load(saved: &[u8], grammar: &CompiledGrammar, expected: Option<(&[u8], Option
     let Some(grammar) = compile(&compiler, grammar.source()) else { return };
     match expected {
         Some((read, verdict)) => {
-            check_mask(&mut grammar.matcher());
+            check_mask(&grammar, &mut grammar.matcher());
             assert_eq!(check_text(&grammar, read), verdict);
         }
         None => drop(grammar.matcher().mask()),
