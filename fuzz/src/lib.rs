@@ -165,9 +165,9 @@ pub fn check_text(grammar: &Arc<CompiledGrammar>, text: &[u8]) -> Option<bool> {
 }
 
 /// The mask has the tokens that are accepted, and these are the ones whose bytes are, or which the grammar
-/// names by their ids.
+/// names.
 pub fn check_mask(grammar: &CompiledGrammar, matcher: &mut Matcher) -> Option<()> {
-    let names_ids = grammar.serialize().is_ok_and(|saved| saved.windows(2).any(|two| two == b"<["));
+    let names_tokens = names_tokens(grammar);
     let n_vocab = matcher.grammar().vocabulary().n_vocab();
     let mut words = vec![0; mask_words(n_vocab)];
     let status = limited(matcher.fill_mask(&mut words))?;
@@ -189,7 +189,7 @@ pub fn check_mask(grammar: &CompiledGrammar, matcher: &mut Matcher) -> Option<()
         let is_longer = |bytes: &&[u8]| bytes.len() > 1 && status == MaskStatus::Exact;
         let Some(bytes) = vocabulary.token_bytes(token).filter(is_longer) else { continue };
         let Some(is_read) = limited(matcher.fork().accept_bytes(bytes)) else { continue };
-        let is_same = is_read == is_in || is_in && names_ids;
+        let is_same = is_read == is_in || is_in && names_tokens;
         assert!(is_same, "{token:?} and its bytes {:?}", bytes.escape_ascii().to_string());
     }
     if status == MaskStatus::Exact && !matcher.grammar().has_named_ends() {
@@ -228,6 +228,12 @@ fn finish(matcher: &Matcher) -> Option<Vec<TokenId>> {
     let tokens = matcher.finish().inspect_err(check_error).ok()?;
     assert_eq!(tokens.len(), least);
     Some(tokens)
+}
+
+/// Whether the source may name tokens, which are no text then.
+pub fn names_tokens(grammar: &CompiledGrammar) -> bool {
+    let saved = grammar.serialize().unwrap_or_default();
+    ["<[", "<call>", "</s>"].iter().any(|name| saved.windows(name.len()).any(|part| part == name.as_bytes()))
 }
 
 /// A text of the grammar: tokens of its masks, chosen by `choices`, then a completion. `None` if a limit was

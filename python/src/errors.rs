@@ -107,8 +107,8 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
         Some((name, value)) => {
             let limits = format!("{{\"{name}\": {}}}", value.saturating_mul(10));
             let limits = match name {
-                "compile_bytes" => format!("{{\"advanced\": {limits}}}"),
-                _ => limits,
+                "compile_work" | "mask_work" | "infill_work" | "memory_bytes" | "max_positions" => limits,
+                _ => format!("{{\"advanced\": {limits}}}"),
             };
             error.clone().raised_by(&format!("raise it with Compiler(tokenizer, limits={limits})"))
         }

@@ -22,6 +22,10 @@ use crate::meter::OutOfWork;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AutomatonError(Kind);
 
+/// What `max_states` counts, and `max_residue_size`.
+pub(crate) const STATES: &str = "states";
+pub(crate) const NODES: &str = "nodes in one residue";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Limit {
@@ -72,6 +76,16 @@ impl AutomatonError {
         !self.is_cancelled() && !self.is_unsearched()
     }
 
+    /// The limit of [`AutomatonLimits`](crate::AutomatonLimits) that was reached: its name and value.
+    pub fn named_limit(&self) -> Option<(&'static str, u64)> {
+        match self.0 {
+            Kind::Limit { what: STATES, limit } => Some(("max_states", limit)),
+            Kind::Limit { what: NODES, limit } => Some(("max_residue_size", limit)),
+            Kind::Search { limit } => Some(("liveness_fuel", limit)),
+            _ => None,
+        }
+    }
+
     /// Whether the present call has done as much work as it may ([`meter`](crate::meter)); nothing follows
     /// for other calls.
     pub fn is_out_of_work(&self) -> bool {
@@ -94,7 +108,7 @@ impl fmt::Display for AutomatonError {
                 write!(
                     f,
                     "the expression needs more than the {limit} node visits in one search for a word allowed: patterns that hold together \
-                     need smaller counts, or fewer of them (the limit is `liveness_fuel`)"
+                     need smaller counts, or fewer of them"
                 )
             }
             Kind::Unsearched => f.write_str("a search for a word of the expression is still to be made"),

@@ -28,6 +28,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::arena::{Arena, NodeId, lower};
 use crate::classes::Classes;
+use crate::error::STATES;
 use crate::liveness::is_alive;
 use crate::locked::{Account, Locked, Shared};
 use crate::residues::{Access, Residues};
@@ -400,7 +401,7 @@ impl Store {
         }
         let state = locked.shared.n_states;
         if locked.account.n_states() >= self.max_states as usize {
-            return Err(AutomatonError::limit("states", u64::from(self.max_states)));
+            return Err(AutomatonError::limit(STATES, u64::from(self.max_states)));
         }
         if state >= MAX_STATES {
             return Err(AutomatonError::limit("states in its store", u64::from(MAX_STATES)));

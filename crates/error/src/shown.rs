@@ -53,7 +53,7 @@ pub fn shown(text: &str) -> String {
 /// ```
 /// use maskwright_error::beginning;
 /// assert_eq!(beginning(format_args!("{:?}", [7, 7])), "[7, 7]");
-/// assert_eq!(beginning(format_args!("{:?}", [7; 1_000_000])), format!("[{}7, 7…", "7, ".repeat(18)));
+/// assert_eq!(beginning(format_args!("{:?}", [7; 1_000_000])), format!("[{}7,…", "7, ".repeat(19)));
 /// ```
 pub fn beginning(text: fmt::Arguments<'_>) -> String {
     let mut beginning = Beginning { text: String::new(), n_left: MAX_BEGINNING };

@@ -36,6 +36,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::classes::Classes;
+use crate::error::NODES;
 use crate::{AutomatonError, ByteSet, Regex, meter};
 
 use nodes::Nodes;
@@ -303,7 +304,7 @@ impl Arena {
         }
         let entry = self.describe_node(node)?;
         if u64::from(entry.cost) > self.max_cost {
-            return Err(AutomatonError::limit("nodes in one residue", self.max_cost));
+            return Err(AutomatonError::limit(NODES, self.max_cost));
         }
         if entry.depth > MAX_NODE_DEPTH {
             return Err(AutomatonError::limit("levels of nesting in one residue", u64::from(MAX_NODE_DEPTH)));

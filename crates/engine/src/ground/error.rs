@@ -98,6 +98,11 @@ impl EngineError {
         EngineError::Told(Error::message(ErrorKind::Limit, message))
     }
 
+    /// A limit that users set was reached.
+    pub(crate) fn at_limit(message: String, name: &'static str, limit: usize) -> EngineError {
+        EngineError::Told(Error::message(ErrorKind::Limit, message).at_limit(name, limit as u64))
+    }
+
     /// No text can be written.
     pub(crate) fn without_text(message: impl Into<String>) -> EngineError {
         EngineError::Told(Error::message(ErrorKind::NoText, message))
@@ -269,7 +274,13 @@ impl From<EngineError> for Error {
         match error {
             EngineError::Told(error) => error,
             error => {
-                Error::new(ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar), error)
+                let limit = match &error {
+                    EngineError::Automaton { error, .. } => error.named_limit(),
+                    _ => None,
+                };
+                let kind = ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar);
+                let error = Error::new(kind, error);
+                limit.into_iter().fold(error, |error, (name, value)| error.at_limit(name, value))
             }
         }
     }

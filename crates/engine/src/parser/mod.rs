@@ -278,9 +278,10 @@ impl Parser {
         self.scratch.n_calls += calls.len() - n_before;
         let (n_calls, limit) = (self.scratch.n_calls, self.shared.limits.max_calls);
         if n_calls > limit {
-            return Err(EngineError::limit(format!(
+            let message = format!(
                 "the grammar is so ambiguous here that one byte leads to more calls of rules than the limit of {limit}"
-            )));
+            );
+            return Err(EngineError::at_limit(message, "max_calls", limit));
         }
         if calls.len() > self.shared.limits.max_threads {
             // Ambiguous grammars call one rule from one place by many ways: only different calls count.
@@ -420,10 +421,11 @@ impl Parser {
     pub(crate) fn check_threads(&self, n_threads: usize) -> Result<(), EngineError> {
         let limit = self.shared.limits.max_threads;
         if n_threads > limit {
-            return Err(EngineError::limit(format!(
+            let message = format!(
                 "the grammar is so ambiguous here that {n_threads} readings would have to be followed, more than the limit \
                  of {limit}"
-            )));
+            );
+            return Err(EngineError::at_limit(message, "max_threads", limit));
         }
         Ok(())
     }

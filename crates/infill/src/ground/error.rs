@@ -45,13 +45,10 @@ impl InfillError {
         Error::message(ErrorKind::Grammar, message).into()
     }
 
-    /// A limit on size was reached.
-    pub(crate) fn limit(message: impl Into<String>) -> InfillError {
-        Error::message(ErrorKind::Limit, message).into()
-    }
-
+    /// There are more positions than the limit.
     pub(crate) fn too_long(given: usize, limit: usize) -> InfillError {
-        InfillError::limit(format!("{given} positions are more than the limit of {limit}"))
+        let message = format!("{given} positions are more than the limit of {limit}");
+        Error::message(ErrorKind::Limit, message).at_limit("max_positions", limit as u64).into()
     }
 
     pub(crate) fn mask_too_short(given: usize, needed: usize) -> InfillError {

@@ -234,7 +234,7 @@ fn limits() {
                 let mut limits = Limits::default();
                 set(&mut limits, name, value);
                 let error = call(&limits);
-                assert_eq!(error.kind(), ErrorKind::Limit, "{name}: {error}");
+                assert_eq!((error.kind(), error.limit()), (ErrorKind::Limit, Some((name, value))), "{error}");
                 let text = error.to_string();
                 let first = text.lines().next().unwrap_or_default();
                 let hint = error.hint().filter(|hint| !first.contains(hint)).map(|hint| format!(": {hint}"));
