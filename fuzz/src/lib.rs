@@ -192,7 +192,7 @@ pub fn check_mask(grammar: &CompiledGrammar, matcher: &mut Matcher) -> Option<()
         let is_same = is_read == is_in || is_in && names_tokens;
         assert!(is_same, "{token:?} and its bytes {:?}", bytes.escape_ascii().to_string());
     }
-    if status == MaskStatus::Exact && !matcher.grammar().has_named_ends() {
+    if status == MaskStatus::Exact && !matcher.grammar().has_named_ends() && !names_tokens {
         let ends = matcher.grammar().vocabulary().eos_token_ids().to_vec();
         let is_end = ends.iter().all(|&end| mask_contains(&words, end));
         assert_eq!(is_end, matcher.is_accepting(), "the end is allowed where the text is complete");
