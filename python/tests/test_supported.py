@@ -54,6 +54,7 @@ def test_wrong_use():
         maskwright.supported({}, white_space="any")
 
 
+@pytest.mark.filterwarnings("ignore::maskwright.SchemaWarning")
 def test_it_says_what_compiling_says():
     """Of the schemas of MaskBench."""
     folder = SHARED / "data" / "maskbench"

@@ -1073,7 +1073,7 @@ class Matcher:
         seed: int = 0,
         trace: Trace | None = None,
     ) -> list[Hypothesis]:
-        r"""Searches for texts that go on from here, over many calls of a model, and returns them as a list of
+        """Searches for texts that go on from here, over many calls of a model, and returns them as a list of
         Hypothesis, the best first: whole ones before others. The state does not change. "beam" and "best-of"
         rank texts by their likelihood per token, so that long ones are not at a disadvantage.
 
