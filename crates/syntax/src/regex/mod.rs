@@ -111,8 +111,8 @@ fn build(pattern: &str, dialect: Dialect, is_search: bool, fuel: &Fuel) -> Resul
 }
 
 /// The language of a pattern that Rust's syntax does not have, if this is the default dialect and Python's
-/// and JavaScript's agree on it. Otherwise `fault`, with a hint at the dialects that read the pattern; or what
-/// JavaScript's says, where the fault is look-around, which the default dialect takes.
+/// and JavaScript's agree on it. Otherwise `fault`, with a hint at the dialects that read the pattern; or
+/// what JavaScript's says, where the fault is look-around, which the default dialect takes.
 fn elsewhere(
     pattern: &str,
     dialect: Dialect,
