@@ -50,8 +50,9 @@ pub(crate) fn in_rules(error: Error, text: &str, name: &str, vocabulary: &Vocabu
     let message = error.to_string();
     // The error that names the token is about it.
     let is_meant = |set: &TokenSet| is_lacking(set, vocabulary) && is_told_of(&message, set);
-    let lacking = written(text).find(|(_, set)| is_meant(set));
-    let Some((span, set)) = lacking else { return error };
+    let lacking =
+        written(text).filter(|(_, set, _)| is_meant(set)).min_by_key(|&(.., is_doubtful)| is_doubtful);
+    let Some((span, set, _)) = lacking else { return error };
     let hint = set.items().iter().find_map(|item| match item {
         TokenItem::Name(name) => meant(name, vocabulary),
         TokenItem::Ids(..) => None,
@@ -73,22 +74,22 @@ fn meant(name: &str, vocabulary: &Vocabulary) -> Option<String> {
     })
 }
 
-/// The tokens that the rules name, outside of strings: `<name>`, or `<[1,3-5]>` with the greatest id alone.
-fn written(text: &str) -> impl Iterator<Item = (Range<usize>, TokenSet)> + '_ {
+/// What looks like the tokens that the rules name: `<name>`, or `<[1,3-5]>` with the greatest id alone. It is
+/// doubtful where it seems to be in a string or a comment: quotes and `#` may also stand in sets and patterns.
+fn written(text: &str) -> impl Iterator<Item = (Range<usize>, TokenSet, bool)> + '_ {
     let starts = text.match_indices('<').map(|(start, _)| start);
     starts.filter_map(|start| {
         let line = text[..start].rfind('\n').map_or(0, |end| end + 1);
         let before = text[line..start].replace("\\\\", "").replace("\\\"", "");
         let n_quotes = before.matches('"').count();
-        if before.contains('#') || before.contains("//") {
-            return None;
-        }
-        let end = start + TokenSet::end_of_written(&text[start..]).filter(|_| n_quotes.is_multiple_of(2))?;
+        let is_doubtful = before.contains('#') || before.contains("//") || !n_quotes.is_multiple_of(2);
+        let end = start + TokenSet::end_of_written(&text[start..])?;
         let set = TokenSet::of_written(&text[start..end]).ok()?;
         let last = set.items().iter().filter_map(|item| match item {
             TokenItem::Ids(_, last) => Some(*last),
             TokenItem::Name(_) => None,
         });
-        Some((start..end, last.max().map_or_else(|| set.clone(), |last| TokenSet::ids(last, last))))
+        let set = last.max().map_or_else(|| set.clone(), |last| TokenSet::ids(last, last));
+        Some((start..end, set, is_doubtful))
     })
 }

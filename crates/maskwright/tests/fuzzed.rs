@@ -35,3 +35,24 @@ fn readings_of_a_lexer_count_as_work_of_a_compilation() {
     let grammar = compile(&source(10), Limits::default()).unwrap();
     assert!(grammar.check(b"ac", &Default::default()).unwrap().is_valid);
 }
+
+/// `gbnf`: a token that the vocabulary lacks had no place in the source where a quote in a set, or a `#` in a
+/// string, stood before it on its line.
+#[test]
+fn a_token_that_is_lacking_has_a_place() {
+    let lark = |rules: &str| GrammarSource::lark(rules, LarkOptions::default());
+    let cases = [
+        (GrammarSource::gbnf(r#"root ::= " "[r "]" | "!<call>"#), (1, 24)),
+        (GrammarSource::gbnf(r##"root ::= "#" <foo>"##), (1, 14)),
+        (GrammarSource::gbnf("root ::= [\"] <foo>"), (1, 14)),
+        (GrammarSource::gbnf("# <foo>\nroot ::= \"<foo>\" <foo>"), (2, 18)),
+        (lark(r#"start: /"/ <foo>"#), (1, 12)),
+        (lark(r##"start: "#" <[900]>"##), (1, 12)),
+        (lark(r#"start: "//" <foo>"#), (1, 13)),
+        (lark("// <foo>\nstart: <foo>"), (2, 8)),
+    ];
+    for (source, (line, column)) in cases {
+        let error = compile(&source, Limits::default()).unwrap_err();
+        assert_eq!((error.line(), error.column()), (Some(line), Some(column)), "{error}");
+    }
+}
