@@ -14,7 +14,7 @@
 //! * Examples on the pages of `maskwright` name no other crate (`examples`).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -156,6 +156,9 @@ const WORKSPACES: [&str; 3] = ["Cargo.toml", "fuzz/Cargo.toml", "research/Cargo.
 /// What the manifest of a published crate says.
 const FIELDS: [&str; 6] = ["description", "license", "repository", "readme", "keywords", "categories"];
 
+/// The texts of the licences, which a package holds.
+pub(crate) const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
+
 /// The most lines of one source file, tests included.
 const MAX_LINES: usize = 800;
 
@@ -229,6 +232,11 @@ fn check_manifests(packages: &[Value], findings: &mut Vec<String>) {
         }
         if package["metadata"]["docs"]["rs"].is_null() {
             findings.push(format!("crate `{name}` is published without `[package.metadata.docs.rs]`"));
+        }
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap_or_default());
+        for file in LICENCES.into_iter().filter(|file| !manifest.with_file_name(file).exists()) {
+            findings
+                .push(format!("crate `{name}` is published without `{file}`: a link to the one at the root"));
         }
     }
 }

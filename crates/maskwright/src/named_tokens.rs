@@ -75,7 +75,7 @@ fn meant(name: &str, vocabulary: &Vocabulary) -> Option<String> {
 }
 
 /// What looks like the tokens that the rules name: `<name>`, or `<[1,3-5]>` with the greatest id alone. It is
-/// doubtful where it seems to be in a string or a comment: quotes and `#` may also stand in sets and patterns.
+/// doubtful where it seems to be in a string or a comment; quotes and `#` stand in sets and patterns too.
 fn written(text: &str) -> impl Iterator<Item = (Range<usize>, TokenSet, bool)> + '_ {
     let starts = text.match_indices('<').map(|(start, _)| start);
     starts.filter_map(|start| {

@@ -19,9 +19,6 @@ use crate::{lint, tidy};
 /// The most bytes of a wheel.
 const MAX_WHEEL: u64 = 10_000_000;
 
-/// What every packed crate holds.
-const FILES: [&str; 3] = ["README.md", "LICENSE-APACHE", "LICENSE-MIT"];
-
 /// Tries a release. `verify`: the packed crates are built too, which takes minutes.
 #[allow(clippy::print_stderr, reason = "a task tells its outcome")]
 pub(crate) fn dry_run(verify: bool) -> anyhow::Result<()> {
@@ -57,7 +54,7 @@ fn pack_crates(verify: bool) -> anyhow::Result<Vec<(PathBuf, u64)>> {
     for (name, version) in &packages {
         let file = folder.join(format!("package/{name}-{version}.crate"));
         let names = capture(Command::new("tar").arg("-tzf").arg(&file))?;
-        for needed in FILES {
+        for needed in tidy::LICENCES.into_iter().chain(["README.md"]) {
             let path = format!("{name}-{version}/{needed}");
             ensure!(names.lines().any(|line| line == path), "{} lacks {needed}", file.display());
         }
