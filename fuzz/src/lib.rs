@@ -151,7 +151,7 @@ pub fn check_text(grammar: &Arc<CompiledGrammar>, text: &[u8]) -> Option<bool> {
     let is_read = limited(matcher.accept_bytes(&text[..place]))?;
     assert!(is_read, "{place} bytes are read one by one");
     check_mask(grammar, &mut matcher)?;
-    check_finish(&matcher)?;
+    check_finish(grammar, &matcher)?;
     let mut matcher = start.fork();
     if n_valid < text.len() {
         let refused = limited(matcher.accept_bytes(&text[..=n_valid]))?;
@@ -202,9 +202,11 @@ pub fn check_mask(grammar: &CompiledGrammar, matcher: &mut Matcher) -> Option<()
 
 /// What is forced is read, and the completion that a session knows completes its text in as many tokens as it
 /// says.
-fn check_finish(matcher: &Matcher) -> Option<()> {
+fn check_finish(grammar: &CompiledGrammar, matcher: &Matcher) -> Option<()> {
     let forced = limited(matcher.forced_bytes())?;
-    assert!(limited(matcher.fork().accept_bytes(&forced))?, "forced bytes are refused");
+    // Tokens that the grammar names are in them by their names.
+    let is_read = limited(matcher.fork().accept_bytes(&forced))?;
+    assert!(is_read || names_tokens(grammar), "forced bytes are refused");
     let tokens = finish(matcher)?;
     let mut fork = matcher.fork();
     for &token in &tokens {
