@@ -122,7 +122,8 @@ def test_several_texts_of_each_prompt(model, tokenizer, grammars):
     for mode in ("sampling", "beam sampling"):
         options = {"num_return_sequences": 2} | MODES[mode]
         assert len(both(model, tokenizer, PROMPTS[:3], grammars, NAMES[:3], 7, **options)) == 6
-        assert len(both(model, tokenizer, PROMPTS[:3], grammars, NAMES[4:5], 7, **options)) == 6
+        for_all = LogitsProcessor(grammars[NAMES[4]])
+        assert len(both(model, tokenizer, PROMPTS[:3], grammars, NAMES[4:5], 7, for_all, **options)) == 6
 
 
 def test_assisted_decoding(model, tokenizer, grammars):
