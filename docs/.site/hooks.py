@@ -68,15 +68,19 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def outside_of_code(change: Callable[[str], str], text: str) -> str:
-    """The text with each line changed that is not in a fenced block."""
-    lines, fence = [], None
+def lines_of(text: str) -> Iterator[tuple[str, bool]]:
+    """The lines, and whether they are in a fenced block."""
+    fence = None
     for line in text.split("\n"):
         mark = re.match(r" *(```+|~~~+)", line)
-        lines.append(line if fence or mark else change(line))
+        yield line, bool(fence or mark)
         if mark and (fence is None or mark[1].startswith(fence)):
             fence = None if fence else mark[1]
-    return "\n".join(lines)
+
+
+def outside_of_code(change: Callable[[str], str], text: str) -> str:
+    """The text with each line changed that is not in a fenced block."""
+    return "\n".join(line if is_code else change(line) for line, is_code in lines_of(text))
 
 
 def to_repository(line: str, page: str, inside: set[str]) -> str:
@@ -107,11 +111,9 @@ def with_pictures(text: str) -> str:
 
 def as_python_markdown(text: str) -> str:
     """Lists as Python-Markdown reads them: with a line before them, and what belongs to an item indented by four columns."""
-    lines, before, width, fence, has_parts = [], "", 0, None, False
-    for line in text.split("\n"):
-        item = None if fence else re.match(r"( *)([*-]|\d+\.) ", line)
-        if mark := re.match(r" *(```+|~~~+)", line):
-            fence = (None if mark[1].startswith(fence) else fence) if fence else mark[1]
+    lines, before, width, has_parts = [], "", 0, False
+    for line, is_code in lines_of(text):
+        item = None if is_code else re.match(r"( *)([*-]|\d+\.) ", line)
         if item and not item[1]:
             is_first = before.strip() and not before.startswith(" ") and not re.match(r"([*-]|\d+\.) ", before)
             lines += [""] * bool(is_first or has_parts)

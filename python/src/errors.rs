@@ -96,6 +96,10 @@ pub(crate) fn declare_attributes(py: Python<'_>) -> PyResult<()> {
     ATTRIBUTES.iter().try_for_each(|name| class.setattr(*name, py.None()))
 }
 
+/// The limits that users meet; the others are below `advanced`.
+pub(crate) const LIMITS: [&str; 5] =
+    ["compile_work", "mask_work", "infill_work", "memory_bytes", "max_positions"];
+
 /// The exception for what a call was given that it cannot take, other than a wrong type.
 pub(crate) fn invalid(message: impl Into<String>) -> PyErr {
     Error::new_err(message.into())
@@ -106,9 +110,9 @@ pub(crate) fn exception(py: Python<'_>, error: &maskwright::Error) -> PyErr {
     let error = &match error.limit() {
         Some((name, value)) => {
             let limits = format!("{{\"{name}\": {}}}", value.saturating_mul(10));
-            let limits = match name {
-                "compile_work" | "mask_work" | "infill_work" | "memory_bytes" | "max_positions" => limits,
-                _ => format!("{{\"advanced\": {limits}}}"),
+            let limits = match LIMITS.contains(&name) {
+                true => limits,
+                false => format!("{{\"advanced\": {limits}}}"),
             };
             error.clone().raised_by(&format!("raise it with Compiler(tokenizer, limits={limits})"))
         }

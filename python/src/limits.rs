@@ -7,11 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arguments::{Count, OfCall, Text, dict};
-use crate::errors::{invalid, warn};
+use crate::errors::{LIMITS, invalid, warn};
 
-/// The limits that users meet.
-const LIMITS: [&str; 5] = ["compile_work", "mask_work", "infill_work", "memory_bytes", "max_positions"];
-/// The key of the others, and these.
+/// The key of the limits that few users need, and these.
 const ADVANCED: &str = "advanced";
 const ADVANCED_LIMITS: [&str; 9] = [
     "compile_bytes",

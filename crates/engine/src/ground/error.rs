@@ -280,7 +280,8 @@ impl From<EngineError> for Error {
                 };
                 let kind = ErrorKind::of(error.is_cancelled(), error.is_limit(), ErrorKind::Grammar);
                 let error = Error::new(kind, error);
-                limit.into_iter().fold(error, |error, (name, value)| error.at_limit(name, value))
+                let Some((name, value)) = limit else { return error };
+                error.at_limit(name, value)
             }
         }
     }
